@@ -10,13 +10,13 @@ import (
 
 // ReachOf is a connection to ask about.
 type ReachOf struct {
-	// From is a pod (NAME), a pod of a workload (deploy/NAME), a node (node/NAME) or an address. To is a name, an address,
-	// svc/NAME or a form of From, with or without a port.
+	// From is a pod (NAME), a pod of a workload (deploy/NAME), a node (node/NAME), outside or an address. To is a name, an address,
+	// svc/NAME or a form of From, with or without the number or name of a port.
 	From, To string
 	// Namespace is the namespace of From, "default" if it is empty. ToNamespace is the namespace of To; if it is
 	// empty, To is in Namespace, too.
 	Namespace, ToNamespace string
-	// Protocol is TCP, UDP or SCTP. Default TCP.
+	// Protocol is TCP, UDP or SCTP. The default is the one of a port that is named, or TCP.
 	Protocol string
 }
 
@@ -79,6 +79,7 @@ type ReachMatrix struct {
 			Outcome  string   `json:"outcome"`
 			Why      string   `json:"why"`
 			Policies []string `json:"policies"`
+			Reasons  []string `json:"reasons"`
 		} `json:"denied"`
 	} `json:"cells"`
 }

@@ -245,7 +245,7 @@ export interface Reach {
 export interface ReachMatrix {
   /** The rows and, in the same order, the columns. The last one is the outside of the cluster. */
   ends: { namespace?: string; name?: string }[];
-  cells: { reached: string[]; denied: { port: string; outcome: string; why: string; policies?: string[] }[] }[][];
+  cells: { reached: string[]; denied: { port: string; outcome: string; why: string; policies?: string[]; reasons?: string[] }[] }[][];
 }
 
 /** The ways into a cluster's network from its machine. */
@@ -649,7 +649,7 @@ export class Cluster {
   }
 
   /** Says which workloads, or namespaces, reach which. namespaces are separated by commas. */
-  reachMatrix(of: { namespaces?: string; by?: "workload" | "namespace"; protocol?: string; port?: number } = {}): Promise<ReachMatrix> {
+  reachMatrix(of: { namespaces?: string; by?: "workload" | "namespace"; protocol?: string; port?: number | string } = {}): Promise<ReachMatrix> {
     return this.#ask("GET", "/reach/matrix", { ...of });
   }
 

@@ -21,8 +21,7 @@ import (
 
 // reachFlags are the flags of minikcm reach.
 type reachFlags struct {
-	kubeconfig, objects, namespace, toNamespace, protocol, output, matrix, catalog string
-	port                                                                           uint16
+	kubeconfig, objects, namespace, toNamespace, port, protocol, output, matrix, catalog string
 }
 
 func newReach() *cobra.Command {
@@ -35,12 +34,14 @@ and its endpoint, the NetworkPolicies that select either side with the rule that
 and what listens.
 
 FROM is a pod (NAME or pod/NAME), a pod of a workload (deploy/NAME, sts/NAME, ds/NAME,
-rs/NAME, job/NAME), a node (node/NAME), apiserver, or an IP address, which may be outside of
-the cluster.
+rs/NAME, job/NAME), a node (node/NAME), apiserver, outside, which is this machine as the
+cluster sees it, or an IP address, which may be outside of the cluster.
 TO is a name as the program uses it (web, web.shop, web.shop.svc.cluster.local), an IP
-address, svc/NAME, or one of the forms of FROM. Without a port, it is the first one of the
-Service, or that the pod declares, or 80. The URL of a request (http://shop.example/cart)
-also shows which rule of an Ingress decides about it.
+address, svc/NAME, or one of the forms of FROM. From outside of the cluster, svc/NAME is the
+address of the Service's load balancer, its node port or an external IP. A port is a number
+or a name (svc/web:http). Without one, it is the first one of the Service, or that the pod
+declares, or 80. The URL of a request (http://shop.example/cart) also shows which rule of an
+Ingress decides about it.
 
 With --matrix, say it for all workloads (or namespaces) towards each other: each port that a
 destination declares, or --port. A workload is asked about by its first pod, and 203.0.113.1
@@ -58,6 +59,7 @@ The exit code is 0 if the connection arrives, 1 if it does not, 2 for a question
 be read, and 3 if TO is outside of the cluster.`,
 		Example: `  minikcm reach deploy/web db:5432
   minikcm reach pod/client svc/web -n shop -o json
+  minikcm reach outside svc/web:http
   minikcm reach 203.0.113.7 node/node-0:30080
   minikcm reach pod/client http://shop.example/cart
   kubectl get -A -o yaml pods,svc,endpointslices,networkpolicies,ns,nodes > dump.yaml
@@ -81,8 +83,8 @@ be read, and 3 if TO is outside of the cluster.`,
 	cmd.Flags().StringVar(&f.catalog, "image-catalog", "", "with --from-objects: what is known of images that no ConfigMap describes, as for \"minikcm up\": none, or a file (default the catalog that \"minikcm images\" lists)")
 	cmd.Flags().StringVarP(&f.namespace, "namespace", "n", "default", "namespace of FROM, and of TO unless --to-namespace is given; with --matrix: the namespaces to ask about, separated by commas (default all)")
 	cmd.Flags().StringVar(&f.toNamespace, "to-namespace", "", "namespace of TO, if it is an object")
-	cmd.Flags().StringVar(&f.protocol, "protocol", "TCP", "protocol: TCP, UDP or SCTP")
-	cmd.Flags().Uint16Var(&f.port, "port", 0, "port of TO, if TO names none; with --matrix: of every destination (default: each port that it declares)")
+	cmd.Flags().StringVar(&f.protocol, "protocol", "", "protocol: TCP, UDP or SCTP (default that of a port that is named, or TCP)")
+	cmd.Flags().StringVar(&f.port, "port", "", "number or name of the port of TO, if TO has none; with --matrix: of every destination (default: each port that it declares)")
 	cmd.Flags().StringVar(&f.matrix, "matrix", "", "ask about all connections: each workload, or each namespace, is a row and a column")
 	cmd.Flags().Lookup("matrix").NoOptDefVal = "workload"
 	cmd.Flags().StringVarP(&f.output, "output", "o", "", "output format: json, or html with --matrix (default text)")
@@ -97,8 +99,11 @@ func (f *reachFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return badInput{fmt.Errorf("--protocol: %w", err)}
 	}
+	if _, err := reach.ParsePort(f.port); err != nil {
+		return badInput{fmt.Errorf("--port: %w", err)}
+	}
 	if f.matrix != "" {
-		ask := &reach.MatrixAsk{Port: int32(f.port), Protocol: protocol}
+		ask := &reach.MatrixAsk{Port: f.port, Protocol: protocol}
 		if cmd.Flags().Changed("namespace") {
 			ask.Namespaces = strings.Split(f.namespace, ",")
 		}
@@ -110,7 +115,7 @@ func (f *reachFlags) run(cmd *cobra.Command, args []string) error {
 	if f.output != "" && f.output != "json" {
 		return badInput{fmt.Errorf("--output=%s: must be json, or omitted", f.output)}
 	}
-	ask := &reach.Ask{Namespace: f.namespace, ToNamespace: f.toNamespace, From: args[0], To: args[1], Port: int32(f.port), Protocol: protocol}
+	ask := &reach.Ask{Namespace: f.namespace, ToNamespace: f.toNamespace, From: args[0], To: args[1], Port: f.port, Protocol: protocol}
 	report, err := askReach(cmd, f, ask, kubeletsim.ReachIn, reachapi.Path, reachapi.Get)
 	if err != nil {
 		return err

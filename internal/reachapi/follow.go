@@ -20,6 +20,8 @@ import (
 type line struct {
 	Report  *reach.Report `json:"report,omitempty"`
 	Missing string        `json:"missing,omitempty"`
+	// Has says what there is in place of what is missing.
+	Has string `json:"has,omitempty"`
 }
 
 // follow writes the answer as a line of JSON now and each time it is another one, until the client is gone or the cluster closes.
@@ -49,7 +51,7 @@ func (s *service) follow(ctx context.Context, w http.ResponseWriter, ask *reach.
 		default:
 			missing = &reach.NotFoundError{}
 		}
-		data, err := json.Marshal(line{report, missing.What})
+		data, err := json.Marshal(line{report, missing.What, missing.Has})
 		if err != nil {
 			return err
 		}
@@ -127,7 +129,7 @@ func (f *followed) answer() (*reach.Report, error) {
 	case f.ended != nil:
 		return nil, f.ended
 	case f.last.Missing != "":
-		return nil, &reach.NotFoundError{What: f.last.Missing}
+		return nil, &reach.NotFoundError{What: f.last.Missing, Has: f.last.Has}
 	}
 	return f.last.Report, nil
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strconv"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -60,17 +59,16 @@ func (s *service) serve(ctx context.Context, w http.ResponseWriter, r *http.Requ
 	if err != nil {
 		return err
 	}
-	port, err := portOf(query.Get("port"))
-	if err != nil {
-		return err
-	}
 	follow, err := openrequests.Boolean(query, "follow")
 	if err != nil {
 		return err
 	}
-	ask := &reach.Ask{Namespace: query.Get("namespace"), ToNamespace: query.Get("toNamespace"), From: query.Get("from"), To: query.Get("to"), Port: port}
+	ask := &reach.Ask{Namespace: query.Get("namespace"), ToNamespace: query.Get("toNamespace"), From: query.Get("from"), To: query.Get("to"), Port: query.Get("port")}
 	if ask.Protocol, err = reach.ParseProtocol(query.Get("protocol")); err != nil {
 		return apierrors.NewBadRequest(err.Error())
+	}
+	if _, err := reach.ParsePort(ask.Port); err != nil {
+		return apierrors.NewBadRequest("port: " + err.Error())
 	}
 	if follow {
 		return s.follow(ctx, w, ask)
@@ -89,7 +87,7 @@ func (s *service) matrix(ctx context.Context, w http.ResponseWriter, r *http.Req
 	if err != nil {
 		return err
 	}
-	ask := &reach.MatrixAsk{}
+	ask := &reach.MatrixAsk{Port: query.Get("port")}
 	if names := query.Get("namespaces"); names != "" {
 		ask.Namespaces = strings.Split(names, ",")
 	}
@@ -99,27 +97,12 @@ func (s *service) matrix(ctx context.Context, w http.ResponseWriter, r *http.Req
 	if ask.Protocol, err = reach.ParseProtocol(query.Get("protocol")); err != nil {
 		return apierrors.NewBadRequest(err.Error())
 	}
-	if ask.Port, err = portOf(query.Get("port")); err != nil {
-		return err
-	}
 	m, err := s.cluster.Kubelets().ReachMatrix(ctx, ask)
 	if err != nil {
 		return refusal(err)
 	}
 	openrequests.Answer(w, http.StatusOK, m)
 	return nil
-}
-
-// portOf reads a port; 0 if the text is empty.
-func portOf(text string) (int32, error) {
-	if text == "" {
-		return 0, nil
-	}
-	n, err := strconv.ParseUint(text, 10, 16)
-	if err != nil || n == 0 {
-		return 0, apierrors.NewBadRequest(fmt.Sprintf("port=%q is not a port from 1 to 65535", text))
-	}
-	return int32(n), nil
 }
 
 // refusal returns the Status for a question that has no answer.
@@ -147,8 +130,8 @@ func (s *service) Close() error {
 func request(client rest.Interface, ask *reach.Ask) *rest.Request {
 	r := client.Get().AbsPath(Path).SetHeader("Accept", "application/json").
 		Param("namespace", ask.Namespace).Param("toNamespace", ask.ToNamespace).Param("from", ask.From).Param("to", ask.To).Param("protocol", string(ask.Protocol))
-	if ask.Port != 0 {
-		r.Param("port", strconv.Itoa(int(ask.Port)))
+	if ask.Port != "" {
+		r.Param("port", ask.Port)
 	}
 	return r
 }
@@ -162,8 +145,8 @@ func Get(ctx context.Context, client rest.Interface, ask *reach.Ask) (*reach.Rep
 func GetMatrix(ctx context.Context, client rest.Interface, ask *reach.MatrixAsk) (*reach.Matrix, error) {
 	r := client.Get().AbsPath(MatrixPath).SetHeader("Accept", "application/json").
 		Param("namespaces", strings.Join(ask.Namespaces, ",")).Param("by", ask.By()).Param("protocol", string(ask.Protocol))
-	if ask.Port != 0 {
-		r.Param("port", strconv.Itoa(int(ask.Port)))
+	if ask.Port != "" {
+		r.Param("port", ask.Port)
 	}
 	return answer[reach.Matrix](r.Do(ctx))
 }

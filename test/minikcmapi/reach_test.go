@@ -75,7 +75,7 @@ func followReach(t *testing.T, c *minikcmtest.Cluster) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer reading.Wait()
 	defer cancel()
-	answer, err := reachapi.Follow(ctx, c.Client().CoreV1().RESTClient(), &reach.Ask{From: "client", To: "svc/late", Port: 80}, reading.Go, func() { news <- struct{}{} })
+	answer, err := reachapi.Follow(ctx, c.Client().CoreV1().RESTClient(), &reach.Ask{From: "client", To: "svc/late", Port: "80"}, reading.Go, func() { news <- struct{}{} })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"fmt"
+	"net/netip"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -45,16 +46,7 @@ func (r *rule) peer(other *Peer, namespaces map[string]labels.Set) int {
 
 func (p *peer) matches(other *Peer, namespaces map[string]labels.Set) bool {
 	if p.block.IsValid() {
-		address := other.Address.Unmap()
-		if !p.block.Contains(address) {
-			return false
-		}
-		for _, except := range p.except {
-			if except.Contains(address) {
-				return false
-			}
-		}
-		return true
+		return p.block.Contains(other.Address.Unmap()) && !p.excludes(other.Address).IsValid()
 	}
 	pod := other.selectable()
 	if pod == nil || !p.pods.Matches(labels.Set(pod.Labels)) {
@@ -65,6 +57,33 @@ func (p *peer) matches(other *Peer, namespaces map[string]labels.Set) bool {
 	}
 	of, known := namespaces[pod.Namespace]
 	return known && p.namespaces.Matches(of)
+}
+
+// excludes returns the first network in except that contains an address of the ipBlock; the zero Prefix if none does.
+func (p *peer) excludes(address netip.Addr) netip.Prefix {
+	address = address.Unmap()
+	if p.block.Contains(address) {
+		for _, except := range p.except {
+			if except.Contains(address) {
+				return except
+			}
+		}
+	}
+	return netip.Prefix{}
+}
+
+// excluded says which networks in except keep the other end out of the rule's ipBlocks; empty if none does.
+func (r *rule) excluded(other *Peer) string {
+	var found []string
+	for i := range r.peers {
+		if except := r.peers[i].excludes(other.Address); except.IsValid() && len(found) < maxReasons {
+			found = append(found, fmt.Sprintf("the ipBlock %s has %s in except", r.peers[i].block, except))
+		}
+	}
+	if len(found) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(found, ", ") + ")"
 }
 
 // port returns the index of the first entry that matches the port.
@@ -130,9 +149,9 @@ func (c *compiled) why(f *Flow, d direction, other *Peer, namespaces map[string]
 		r := &c.rules[d][i]
 		switch p := r.peer(other, namespaces); {
 		case p == none && r.port(f) == none:
-			reasons = append(reasons, fmt.Sprintf("%s[%d] has neither the peer in %s nor %s in ports", name, i, list, portText(f)))
+			reasons = append(reasons, fmt.Sprintf("%s[%d] has neither the peer in %s%s nor %s in ports", name, i, list, r.excluded(other), portText(f)))
 		case p == none:
-			reasons = append(reasons, fmt.Sprintf("%s[%d] does not have the peer in %s", name, i, list))
+			reasons = append(reasons, fmt.Sprintf("%s[%d] does not have the peer in %s%s", name, i, list, r.excluded(other)))
 		default:
 			reasons = append(reasons, fmt.Sprintf("%s[%d] has the peer, but not %s in ports", name, i, portText(f)))
 		}

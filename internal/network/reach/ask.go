@@ -7,7 +7,6 @@ import (
 	"net/netip"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -23,13 +22,14 @@ import (
 type Ask struct {
 	// Namespace is the namespace of From. ToNamespace is the namespace of To; if it is empty, To is in Namespace, too.
 	Namespace, ToNamespace string
-	// From is a pod, a workload (deploy/NAME), a node (node/NAME), apiserver, or an address outside of the cluster.
+	// From is a pod, a workload (deploy/NAME), a node (node/NAME), apiserver, outside, or an address outside of the cluster.
 	From string
 	// To is a name as a program in From would use it, an address, svc/NAME, or one of From's forms, and may have a port. It may be the
 	// URL of a request, with a name or an address.
 	To string
-	// Port is the port; 0: that in To.
-	Port     int32
+	// Port is the number or the name of the port; empty: that in To.
+	Port string
+	// Protocol is the protocol; empty: that of a port that is named, or TCP.
 	Protocol corev1.Protocol
 }
 
@@ -38,10 +38,18 @@ type InvalidError struct{ Why string }
 
 func (e *InvalidError) Error() string { return e.Why }
 
-// NotFoundError means that a question names what is not there.
-type NotFoundError struct{ What string }
+// NotFoundError means that a question names what is not there. Has, which may be empty, says what there is in its place.
+type NotFoundError struct {
+	What string `json:"what"`
+	Has  string `json:"has,omitempty"`
+}
 
-func (e *NotFoundError) Error() string { return e.What + " not found" }
+func (e *NotFoundError) Error() string {
+	if e.Has != "" {
+		return e.What + " not found: " + e.Has
+	}
+	return e.What + " not found"
+}
 
 // Answer answers a question. complete fills in what a query needs of the cluster: Listens at least.
 func (c *Cluster) Answer(a *Ask, complete func(*Query)) (*Report, error) {
@@ -61,9 +69,18 @@ func (c *Cluster) Answer(a *Ask, complete func(*Query)) (*Report, error) {
 	}
 	complete(q)
 	q.Asked = true
-	path := c.Decide(q)
+	var path *Path
+	switch {
+	case to.nowhere != "":
+		path = (&Path{Protocol: q.Protocol}).end(Unreachable, to.nowhere)
+	case own.From == ends.Outside:
+		path = c.DecideOutside(q)
+		name += " (" + q.From.Address.String() + ")"
+	default:
+		path = c.Decide(q)
+	}
 	if request == nil {
-		return path.Report(q, name, to), nil
+		return path.Report(q, name, to.name), nil
 	}
 	report := path.Report(q, name, a.To)
 	if path.Router != nil && path.Outcome == Connected {
@@ -98,7 +115,7 @@ func (a *Ask) request() (*routes.Request, error) {
 
 // CheckEnd returns an *InvalidError if a text cannot be the source of a connection.
 func CheckEnd(text string) error {
-	if _, err := netip.ParseAddr(text); err == nil || text == ends.APIServer {
+	if _, err := netip.ParseAddr(text); err == nil || text == ends.APIServer || text == ends.Outside {
 		return nil
 	}
 	kind, name, ok := strings.Cut(text, "/")
@@ -107,7 +124,7 @@ func CheckEnd(text string) error {
 	}
 	switch {
 	case name == "" || strings.Contains(name, "/"):
-		return &InvalidError{fmt.Sprintf("%q is none of POD, pod/NAME, deploy/NAME, node/NAME, apiserver and an address", text)}
+		return &InvalidError{fmt.Sprintf("%q is none of POD, pod/NAME, deploy/NAME, node/NAME, apiserver, outside and an address", text)}
 	case slices.Contains([]string{"node", "nodes", "no", "pod", "pods", "po"}, strings.ToLower(kind)) || ends.Workload(kind) != "":
 		return nil
 	}
@@ -129,9 +146,12 @@ func (c *Cluster) end(namespace, text string) (policy.Peer, string, error) {
 	if err := CheckEnd(text); err != nil {
 		return policy.Peer{}, "", err
 	}
-	if text == ends.APIServer {
+	switch text {
+	case ends.APIServer:
 		peer, _ := c.apiServer()
 		return peer, apiServerName, nil
+	case ends.Outside:
+		return policy.Peer{Address: Machine()[0]}, outsideName, nil
 	}
 	kind, name, ok := strings.Cut(text, "/")
 	if !ok {
@@ -140,23 +160,23 @@ func (c *Cluster) end(namespace, text string) (policy.Peer, string, error) {
 	switch lower := strings.ToLower(kind); {
 	case lower == "node" || lower == "nodes" || lower == "no":
 		if c.nodes[name] == nil {
-			return policy.Peer{}, "", &NotFoundError{"node " + name}
+			return policy.Peer{}, "", &NotFoundError{What: "node " + name}
 		}
 		return policy.Peer{Node: name}, "node " + name, nil
 	case lower == "pod" || lower == "pods" || lower == "po":
 		pod := c.Pod(namespace, name)
 		if pod == nil {
-			return policy.Peer{}, "", &NotFoundError{"pod " + namespace + "/" + name}
+			return policy.Peer{}, "", &NotFoundError{What: "pod " + namespace + "/" + name}
 		}
 		if !attached(pod) || len(PodAddresses(pod)) == 0 {
-			return policy.Peer{}, "", &NotFoundError{"an address of pod " + namespace + "/" + name}
+			return policy.Peer{}, "", &NotFoundError{What: "an address of pod " + namespace + "/" + name}
 		}
 		return policy.Peer{Pod: pod}, podName(pod), nil
 	}
 	of := ends.Workload(kind)
 	pods := c.Pods(namespace, func(pod *corev1.Pod) bool { return ends.Belongs(pod, of, name) && len(PodAddresses(pod)) > 0 })
 	if len(pods) == 0 {
-		return policy.Peer{}, "", &NotFoundError{fmt.Sprintf("a pod of %s %s/%s", of, namespace, name)}
+		return policy.Peer{}, "", &NotFoundError{What: fmt.Sprintf("a pod of %s %s/%s", of, namespace, name)}
 	}
 	return policy.Peer{Pod: pods[0]}, podName(pods[0]), nil
 }
@@ -169,120 +189,101 @@ func podName(pod *corev1.Pod) string { return "pod " + pod.Namespace + "/" + pod
 // defaultPort is the port of a destination that states none and has none.
 const defaultPort = 80
 
-// target fills in the query's destination, and returns its name.
-func (c *Cluster) target(q *Query, namespace string, a *Ask) (string, error) {
-	host, port, err := splitPort(a.To)
+// destination is where a question leads. nowhere, if it is not empty, says why the source cannot even try.
+type destination struct{ name, nowhere string }
+
+// target fills in the query's destination.
+func (c *Cluster) target(q *Query, namespace string, a *Ask) (to destination, err error) {
+	host, text, err := splitPort(a.To)
 	switch {
 	case err != nil:
-		return "", err
-	case port != 0 && a.Port != 0 && port != a.Port:
-		return "", &InvalidError{fmt.Sprintf("%q names another port than %d", a.To, a.Port)}
+		return to, err
+	case text != "" && a.Port != "" && text != a.Port:
+		return to, &InvalidError{fmt.Sprintf("%q names another port than %s", a.To, a.Port)}
 	}
-	port = cmp.Or(port, a.Port)
-	q.Host, q.Port = host, port
-	kind, name, isObject := strings.Cut(host, "/")
-	switch {
-	case host == ends.APIServer && c.serviceOf(q, host) == nil:
-		to, at := c.apiServer()
-		q.Host, q.Port = to.Address.String(), cmp.Or(q.Port, at)
-		return apiServerName, nil
-	case !isObject:
-		if q.Port == 0 {
-			q.Port = c.portOf(c.serviceOf(q, host), nil)
+	text = cmp.Or(text, a.Port)
+	use := func(of string, has []knownPort) (*knownPort, error) {
+		port, err := a.choose(of, text, has)
+		if err == nil {
+			q.Port, q.Protocol = port.number, port.protocol
+			to.name = fmt.Sprintf("%s:%d", of, port.number)
 		}
+		return port, err
+	}
+	q.Host = host
+	kind, name, isObject := strings.Cut(host, "/")
+	of, has := c.portsAt(q, host)
+	switch {
+	case host == ends.APIServer && len(has) == 0:
+		end, at := c.apiServer()
+		q.Host, to.name = end.Address.String(), apiServerName
+		if text == "" {
+			q.Port = at
+			return to, nil
+		}
+		_, err = use(apiServerName, []knownPort{{name: "https", number: at, protocol: corev1.ProtocolTCP}})
+		to.name = apiServerName
+	case host == ends.Outside && len(has) == 0:
+		q.Host = outsideAddress
+		_, err = use(outsideName, []knownPort{{number: outsidePort, protocol: corev1.ProtocolTCP}})
+	case !isObject:
+		_, err = use(of, has)
+		to.name = fmt.Sprintf("%s:%d", host, q.Port)
 	case kind == "svc" || kind == "service" || kind == "services":
 		s := c.Services.Service(services.Key{Namespace: namespace, Name: name})
 		if s == nil {
-			return "", &NotFoundError{"service " + namespace + "/" + name}
+			return to, &NotFoundError{What: "service " + namespace + "/" + name}
 		}
-		q.Host = name + "." + namespace + ".svc." + c.zone().DomainName()
-		if q.Port == 0 {
-			q.Port = c.portOf(s, nil)
+		port, err := use("service "+namespace+"/"+name, servicePorts(s))
+		if err == nil {
+			to.nowhere, err = c.toService(q, a, s, port)
 		}
-		if ips := services.ClusterIPs(s); len(ips) > 0 && q.From.Pod == nil {
-			q.Host = ips[0] // sources that are no pods do not ask the cluster's name server
-		}
-		return fmt.Sprintf("service %s/%s:%d", namespace, name, q.Port), nil
+		return to, err
 	default:
-		peer, called, err := c.end(namespace, host)
+		end, called, err := c.end(namespace, host)
 		if err != nil {
-			return "", err
+			return to, err
 		}
-		if q.Port == 0 {
-			q.Port = c.portOf(nil, peer.Pod)
-		}
-		addresses := []netip.Addr{peer.Address}
-		if peer.Pod != nil {
-			addresses = PodAddresses(peer.Pod)
-		} else if node := c.nodes[peer.Node]; node != nil {
+		addresses := []netip.Addr{end.Address}
+		if end.Pod != nil {
+			addresses, has = PodAddresses(end.Pod), podPorts(end.Pod)
+		} else if node := c.nodes[end.Node]; node != nil {
 			addresses = NodeAddresses(node)
 		}
 		if len(addresses) == 0 {
-			return "", &NotFoundError{"an address of " + called}
+			return to, &NotFoundError{What: "an address of " + called}
 		}
 		q.Host = addresses[0].String()
-		return fmt.Sprintf("%s:%d", called, q.Port), nil
+		_, err = use(called, has)
+		return to, err
 	}
-	return fmt.Sprintf("%s:%d", host, q.Port), nil
+	return to, err
 }
 
-// ParseProtocol reads the name of a protocol; empty is TCP.
+// ParseProtocol reads the name of a protocol, which may be empty.
 func ParseProtocol(text string) (corev1.Protocol, error) {
 	switch p := corev1.Protocol(strings.ToUpper(text)); p {
-	case "":
-		return corev1.ProtocolTCP, nil
-	case corev1.ProtocolTCP, corev1.ProtocolUDP, corev1.ProtocolSCTP:
+	case "", corev1.ProtocolTCP, corev1.ProtocolUDP, corev1.ProtocolSCTP:
 		return p, nil
 	}
 	return "", fmt.Errorf("%q is none of the protocols TCP, UDP and SCTP", text)
 }
 
-// splitPort splits HOST:PORT; the port is 0 if there is none. An IPv6 address with a port is in brackets.
-func splitPort(text string) (host string, port int32, err error) {
+// splitPort splits HOST:PORT; the port, a number or a name, is empty if there is none. An IPv6 address with a port is in brackets.
+func splitPort(text string) (host, port string, err error) {
 	if _, err := netip.ParseAddr(text); err == nil {
-		return text, 0, nil
+		return text, "", nil
 	}
 	host = text
 	if colon := strings.LastIndexByte(text, ':'); colon >= 0 {
-		n, err := strconv.ParseUint(text[colon+1:], 10, 16)
-		if err != nil || n == 0 {
-			return "", 0, &InvalidError{fmt.Sprintf("%q does not end with a port from 1 to 65535", text)}
+		host, port = text[:colon], text[colon+1:]
+		if _, err := ParsePort(port); err != nil || port == "" {
+			return "", "", &InvalidError{fmt.Sprintf("%q does not end with a port from 1 to 65535, or the name of one", text)}
 		}
-		host, port = text[:colon], int32(n)
 	}
 	host = strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
 	if host == "" {
-		return "", 0, &InvalidError{fmt.Sprintf("%q names no destination", text)}
+		return "", "", &InvalidError{fmt.Sprintf("%q names no destination", text)}
 	}
 	return host, port, nil
-}
-
-// serviceOf returns the Service that a name or address leads to; nil if it is none.
-func (c *Cluster) serviceOf(q *Query, host string) *corev1.Service {
-	address, err := netip.ParseAddr(host)
-	if err != nil && q.From.Pod != nil {
-		config := c.ResolverOf(q.From.Pod)
-		if r := c.zone().Resolve(&config, host); len(r.Addresses) > 0 {
-			address = r.Addresses[0]
-		}
-	}
-	if owner, ok := c.Services.Owner(address); ok {
-		return c.Services.Service(owner)
-	}
-	return nil
-}
-
-// portOf returns the first port of a Service or of a pod.
-func (c *Cluster) portOf(s *corev1.Service, pod *corev1.Pod) int32 {
-	if s != nil && len(s.Spec.Ports) > 0 {
-		return s.Spec.Ports[0].Port
-	}
-	if pod != nil {
-		for i := range pod.Spec.Containers {
-			for _, p := range pod.Spec.Containers[i].Ports {
-				return p.ContainerPort
-			}
-		}
-	}
-	return defaultPort
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
-	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -17,8 +16,9 @@ import (
 type MatrixAsk struct {
 	// Namespaces hold the workloads; empty: all namespaces do.
 	Namespaces []string
-	// Port is the port of each destination; 0: each port that its pods declare, or 80 if they declare none.
-	Port     int32
+	// Port is the number or the name of the port of each destination; empty: each port that its pods declare, or 80 if they declare none.
+	Port string
+	// Protocol is the protocol of a port; empty: that of a port with the name, or TCP.
 	Protocol corev1.Protocol
 	// ByNamespace asks for a row and a column for each namespace, not for each workload.
 	ByNamespace bool
@@ -78,6 +78,8 @@ type Denied struct {
 	Why     string  `json:"why"`
 	// Policies are the NetworkPolicies that deny it, as NAMESPACE/NAME, and the ClusterNetworkPolicies.
 	Policies []string `json:"policies,omitempty"`
+	// Reasons say of each of these NetworkPolicies why it does not allow the connection.
+	Reasons []string `json:"reasons,omitempty"`
 }
 
 const (
@@ -128,8 +130,11 @@ func (c *Cluster) plan(a *MatrixAsk) (*Matrix, error) {
 	}
 	for _, namespace := range a.Namespaces {
 		if empty[namespace] {
-			return nil, &NotFoundError{"a pod with an address in namespace " + namespace}
+			return nil, &NotFoundError{What: "a pod with an address in namespace " + namespace}
 		}
+	}
+	if err := a.checkPort(pods); err != nil {
+		return nil, err
 	}
 	m := &Matrix{pods: pods}
 	for end, of := range pods {
@@ -156,22 +161,21 @@ func (m *Matrix) row(c *Cluster, a *MatrixAsk, source MatrixEnd, complete func(*
 		if len(pods) == 0 && from.Pod == nil {
 			continue // what is outside does not come in
 		}
-		host, ports := outsideAddress, []matrixPort{{outsidePort, corev1.ProtocolTCP}}
+		host, ports := outsideAddress, a.portsOf([]knownPort{{number: outsidePort, protocol: corev1.ProtocolTCP}})
 		if len(pods) > 0 {
 			pod := pods[0]
 			if pod == from.Pod && len(pods) > 1 {
 				pod = pods[1]
 			}
-			host, ports = PodAddresses(pod)[0].String(), matrixPorts(pod)
-		}
-		if a.Port != 0 {
-			ports = []matrixPort{{a.Port, cmp.Or(a.Protocol, corev1.ProtocolTCP)}}
+			if host, ports = PodAddresses(pod)[0].String(), a.portsOf(podPorts(pod)); len(ports) == 0 {
+				row[i].Denied = append(row[i].Denied, Denied{Port: a.Port, Outcome: Refused, Why: podName(pod) + " declares no port with this name"})
+			}
 		}
 		for _, port := range ports {
 			q := &Query{From: from, Host: host, Port: port.number, Protocol: port.protocol}
 			complete(q)
 			q.Asked = true
-			row[i].add(port.String(), c.Decide(q))
+			row[i].add(portText(port.number, port.protocol), c.Decide(q))
 		}
 	}
 	return row
@@ -191,40 +195,50 @@ func (cell *Cell) add(port string, p *Path) {
 			}
 			for _, d := range side.Denials {
 				denied.Policies = append(denied.Policies, d.Policy.String())
+				denied.Reasons = append(denied.Reasons, d.Policy.String()+": "+d.Why)
 			}
 		}
 	}
 	cell.Denied = append(cell.Denied, denied)
 }
 
-// matrixPort is a port that a matrix asks about.
-type matrixPort struct {
-	number   int32
-	protocol corev1.Protocol
-}
-
-// String returns the port as a cell has it.
-func (p matrixPort) String() string {
-	if p.protocol == corev1.ProtocolTCP {
-		return strconv.Itoa(int(p.number))
+// portsOf returns the ports of a destination that the matrix asks about: those that it has or the usual one, the one with the number, or
+// those with the name.
+func (a *MatrixAsk) portsOf(has []knownPort) []knownPort {
+	number, _ := ParsePort(a.Port) // it has been checked
+	switch {
+	case number != 0:
+		return []knownPort{{number: number, protocol: cmp.Or(a.Protocol, corev1.ProtocolTCP)}}
+	case a.Port == "" && len(has) == 0:
+		return []knownPort{{number: defaultPort, protocol: corev1.ProtocolTCP}}
 	}
-	return fmt.Sprintf("%d/%s", p.number, p.protocol)
-}
-
-// matrixPorts returns the ports that a pod declares, or the usual one.
-func matrixPorts(pod *corev1.Pod) []matrixPort {
-	var ports []matrixPort
-	for i := range pod.Spec.Containers {
-		for _, given := range pod.Spec.Containers[i].Ports {
-			if port := (matrixPort{given.ContainerPort, cmp.Or(given.Protocol, corev1.ProtocolTCP)}); !slices.Contains(ports, port) {
-				ports = append(ports, port)
-			}
+	var ports []knownPort
+	for _, p := range has {
+		same := func(other knownPort) bool { return other.number == p.number && other.protocol == p.protocol }
+		if (a.Port == "" || p.name == a.Port && cmp.Or(a.Protocol, p.protocol) == p.protocol) && !slices.ContainsFunc(ports, same) {
+			ports = append(ports, p)
 		}
 	}
-	if len(ports) == 0 {
-		ports = []matrixPort{{defaultPort, corev1.ProtocolTCP}}
-	}
 	return ports
+}
+
+// checkPort returns an error if the port is neither a number nor a name that one of the pods has.
+func (a *MatrixAsk) checkPort(of map[MatrixEnd][]*corev1.Pod) error {
+	number, err := ParsePort(a.Port)
+	if err != nil {
+		return &InvalidError{err.Error()}
+	}
+	if number != 0 || a.Port == "" {
+		return nil
+	}
+	var has []knownPort
+	for _, pods := range of {
+		if has = append(has, podPorts(pods[0])...); len(a.portsOf(podPorts(pods[0]))) > 0 {
+			return nil
+		}
+	}
+	slices.SortFunc(has, func(a, b knownPort) int { return cmp.Compare(a.String(), b.String()) })
+	return &NotFoundError{What: fmt.Sprintf("a port %q of the workloads", a.Port), Has: namesOf(has)}
 }
 
 // byNamespace joins the ends of each namespace. A port of a joined cell has the name of its end before it.

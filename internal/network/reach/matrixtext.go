@@ -127,7 +127,10 @@ func (cell *Cell) Reasons() string {
 	}
 	for _, d := range cell.Denied {
 		line := d.Port + ": " + d.Why
-		if len(d.Policies) > 0 {
+		switch {
+		case len(d.Reasons) > 0:
+			line += " (" + strings.Join(d.Reasons, "; ") + ")"
+		case len(d.Policies) > 0:
 			line += " (" + strings.Join(d.Policies, ", ") + ")"
 		}
 		lines = append(lines, line)

@@ -11,6 +11,7 @@ import (
 	"minikcm.dev/minikcm/internal/network/faults"
 	"minikcm.dev/minikcm/internal/network/policy"
 	"minikcm.dev/minikcm/internal/network/routes"
+	"minikcm.dev/minikcm/internal/network/services"
 )
 
 // Report is a path in words, and as data.
@@ -173,7 +174,11 @@ func (r *Report) addService(p *Path) {
 	if f.Port.Name != "" {
 		port += " (" + f.Port.Name + ")"
 	}
-	r.step("service", fmt.Sprintf("%s, %s, by its %s %s", r.Service, port, f.By, p.Destination.Addr()))
+	at := p.Destination.Addr().String()
+	if f.By == services.ByNodePort && p.Destination.Addr().IsLoopback() {
+		at = "of any node"
+	}
+	r.step("service", fmt.Sprintf("%s, %s, by its %s %s", r.Service, port, f.By, at))
 	r.addView(p)
 	if p.Choice == nil {
 		return

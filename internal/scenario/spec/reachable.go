@@ -18,13 +18,13 @@ const (
 // Reachable is a connection that must arrive, or must not.
 type Reachable struct {
 	// From is the source: a pod (NAME or pod/NAME), a pod of a workload (deploy/NAME, sts/NAME, ds/NAME, rs/NAME, job/NAME),
-	// node/NAME, or an IP address.
+	// node/NAME, outside, or an IP address.
 	From string `yaml:"from"`
 	// To is a name as the program uses it, an IP address, svc/NAME, or one of the forms of From.
 	To string `yaml:"to"`
-	// Port is the port; default: that in To, or the first one of the Service or the pod, or 80.
-	Port int `yaml:"port"`
-	// Protocol is TCP, UDP or SCTP; default TCP.
+	// Port is the number or the name of the port; default: that in To, or the first one of the Service or the pod, or 80.
+	Port string `yaml:"port"`
+	// Protocol is TCP, UDP or SCTP; default: that of a port that is named, or TCP.
 	Protocol string `yaml:"protocol"`
 	// Namespace is the namespace of From, and of To unless ToNamespace is set; default default.
 	Namespace string `yaml:"namespace"`
@@ -45,10 +45,9 @@ func (r *Reachable) Check(problem func(field string, err error)) {
 	if r.To == "" {
 		problem("to", errors.New("is missing: say where the connection goes, such as svc/db"))
 	}
-	if r.Port < 0 || r.Port > 65535 {
-		problem("port", fmt.Errorf("is from 1 to 65535: %d", r.Port))
-	}
-	_, err := reach.ParseProtocol(r.Protocol)
+	_, err := reach.ParsePort(r.Port)
+	problem("port", err)
+	_, err = reach.ParseProtocol(r.Protocol)
 	problem("protocol", err)
 	switch strings.ToLower(r.Expect) {
 	case "", "true":
@@ -65,7 +64,7 @@ func (r *Reachable) Check(problem func(field string, err error)) {
 func (r *Reachable) Ask(namespace func(string) string) *reach.Ask {
 	protocol, _ := reach.ParseProtocol(r.Protocol) // it was checked
 	return &reach.Ask{
-		Namespace: namespace(r.Namespace), ToNamespace: namespace(cmp.Or(r.ToNamespace, r.Namespace)), From: r.From, To: r.To, Port: int32(r.Port), Protocol: protocol,
+		Namespace: namespace(r.Namespace), ToNamespace: namespace(cmp.Or(r.ToNamespace, r.Namespace)), From: r.From, To: r.To, Port: r.Port, Protocol: protocol,
 	}
 }
 
@@ -89,8 +88,8 @@ func (r *Reachable) Differs(report *reach.Report) (sentence string, steps []stri
 // Title says what is expected.
 func (r *Reachable) Title() string {
 	to := r.To
-	if r.Port != 0 {
-		to += fmt.Sprintf(":%d", r.Port)
+	if r.Port != "" {
+		to += ":" + r.Port
 	}
 	switch r.Expect {
 	case "", reachableYes:

@@ -286,17 +286,11 @@ func (f *Fabric) Enter(ctx context.Context, host string, port int32) (*reach.Pat
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.entered++
-	var path *reach.Path
-	for _, own := range reach.Machine() {
-		q := &reach.Query{From: policy.Peer{Address: own}, Host: host, Port: port, Protocol: corev1.ProtocolTCP, Random: hash.Mix(f.opts.Seed, f.entered)}
-		f.complete(q)
-		resolver := f.cluster.ResolverOf(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault}})
-		q.Resolver = &resolver
-		if path = f.cluster.Decide(q); path.Outcome != reach.Unreachable { // the destination is of the other family
-			break
-		}
-	}
-	return path, nil
+	q := &reach.Query{Host: host, Port: port, Protocol: corev1.ProtocolTCP, Random: hash.Mix(f.opts.Seed, f.entered)}
+	f.complete(q)
+	resolver := f.cluster.ResolverOf(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault}})
+	q.Resolver = &resolver
+	return f.cluster.DecideOutside(q), nil
 }
 
 // EnterFrom says where a TCP connection goes that a process of the machine makes in place of a pod.

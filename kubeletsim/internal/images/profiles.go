@@ -75,7 +75,9 @@ func (b *Profiles) UseCatalog(c *Catalog) { b.catalog = c }
 
 // profile is the content of one ConfigMap.
 type profile struct {
-	name           types.NamespacedName
+	name types.NamespacedName
+	// title names the profile for people.
+	title          string
 	image, command []*regexp.Regexp
 	annotations    map[string]string // by annotation
 	content        Content
@@ -105,6 +107,9 @@ func newProfile(c *corev1.ConfigMap) profile {
 	page := profile{
 		name: types.NamespacedName{Namespace: c.Namespace, Name: c.Name}, image: patterns(c.Data["image"], ""), command: patterns(c.Data["command"], ".*"),
 		annotations: map[string]string{}, content: contentOf(c.Data), describes: describes(c.Data),
+	}
+	if page.title = "the profile in ConfigMap " + page.name.String(); c.Namespace == "" {
+		page.title = "the catalog's profile " + c.Name
 	}
 	for _, key := range append(ofImages(), ofProcesses()...) {
 		if value, ok := c.Data[keyOf(key)]; ok {
@@ -287,6 +292,9 @@ func (p *profile) addTo(added, own map[string]string, ref podspec.Container) map
 			added = map[string]string{}
 		}
 		added[name] = value
+		if key == servers.Annotation || key == responses.AnnotationHTTP || key == responses.AnnotationGRPC {
+			added[podspec.AnnotationProfile(name)] = p.title
+		}
 	}
 	return added
 }

@@ -62,14 +62,14 @@ func simulated(pod *corev1.Pod, running func(container string) bool, port int32,
 		answers, annotated := responses.HTTPOf(pod, ref.Name, ref.Kind)
 		described, complete := servers.Of(pod, ref.Name, ref.Kind), servers.Incomplete
 		if protocol == corev1.ProtocolTCP && responses.Listens(answers, port) {
-			s := &Server{Listener: reach.Listener{Container: ref.Name, Why: "minikcm.dev/http has answers for the port"}, HTTP: answers, Files: responses.TLSOf(answers, port)}
+			s := &Server{Listener: reach.Listener{Container: ref.Name, Why: declaredBy(pod, ref.Container, responses.AnnotationHTTP) + " has answers for the port"}, HTTP: answers, Files: responses.TLSOf(answers, port)}
 			if s.Files != nil {
 				s.TLS, s.Why = true, s.Why+", over TLS"
 			}
 			return s
 		}
 		if checks := responses.GRPCOf(pod, ref.Name, ref.Kind); protocol == corev1.ProtocolTCP && responses.Checks(checks, port) {
-			return &Server{Listener: reach.Listener{Container: ref.Name, Why: "minikcm.dev/grpc has answers for the port", Unknown: true}, GRPC: checks}
+			return &Server{Listener: reach.Listener{Container: ref.Name, Why: declaredBy(pod, ref.Container, responses.AnnotationGRPC) + " has answers for the port", Unknown: true}, GRPC: checks}
 		}
 		if described != nil {
 			if l := described.Listener(pod, ref.Container, port, protocol); l != nil {
@@ -94,8 +94,16 @@ func simulated(pod *corev1.Pod, running func(container string) bool, port int32,
 	return assumed
 }
 
+// declaredBy names what declares the answers of a container: an annotation of the pod, or a profile of the container's image.
+func declaredBy(pod *corev1.Pod, c *corev1.Container, annotation string) string {
+	if profile := pod.Annotations[podspec.AnnotationProfile(annotation+"."+c.Name)]; profile != "" {
+		return profile + ", for the image " + c.Image + ","
+	}
+	return annotation
+}
+
 func ofDescribed(pod *corev1.Pod, c *corev1.Container, l *servers.Listener) *Server {
-	s := &Server{Listener: reach.Listener{Container: c.Name, Why: "minikcm.dev/server describes the port"}, Described: l, Files: l.TLS(pod, c)}
+	s := &Server{Listener: reach.Listener{Container: c.Name, Why: declaredBy(pod, c, servers.Annotation) + " describes the port"}, Described: l, Files: l.TLS(pod, c)}
 	if s.Files != nil {
 		s.TLS, s.Why = true, s.Why+", over TLS"
 	}
