@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"fmt"
 	"net/http"
 	"net/textproto"
 	"slices"
@@ -96,10 +97,15 @@ func (s *serving) command(ctx context.Context, route *servers.Route) error {
 
 // fromOutput completes an answer by what the route's command has written: its body, and with CGI its status and headers.
 func (s *serving) fromOutput(c *servers.Command, a *servers.Answer) {
-	if s.in.Run.Code != 0 && a.Status == 0 {
+	failed := s.in.Run.Code != 0 && a.Status == 0
+	if failed {
 		a.Status = http.StatusInternalServerError
 	}
 	if a.HasBody {
+		return
+	}
+	if failed && s.in.Run.Output == "" { // the answer says why
+		a.HasBody, a.Body = true, fmt.Sprintf("run: exit code %d\n%s", s.in.Run.Code, s.in.Run.Errors)
 		return
 	}
 	a.HasBody, a.Body = true, s.in.Run.Output

@@ -71,6 +71,7 @@ func (n *needs) add(other needs) {
 type expression struct {
 	source  string
 	program cel.Program
+	output  *cel.Type
 	needs   needs
 }
 
@@ -123,7 +124,7 @@ func compile(source string, in scope) (*expression, error) {
 	if err != nil {
 		return nil, fmt.Errorf("compiling the CEL expression %q: %w", source, err)
 	}
-	return &expression{source: source, program: program, needs: needsOf(ast)}, nil
+	return &expression{source: source, program: program, output: ast.OutputType(), needs: needsOf(ast)}, nil
 }
 
 // needsOf returns what an expression depends on.

@@ -19,16 +19,19 @@ func resolved(node *yaml.Node) *yaml.Node {
 	return node
 }
 
-// value compiles a scalar.
-func (p *parser) value(node *yaml.Node, in scope) (*Value, error) {
+// value compiles a scalar, which becomes text or a value of JSON.
+func (p *parser) value(node *yaml.Node, in scope) (*Value, error) { return p.wanted(node, in, aText) }
+
+// wanted compiles a scalar whose expressions have results that a field takes.
+func (p *parser) wanted(node *yaml.Node, in scope, w wants) (*Value, error) {
 	node = resolved(node)
 	if node.Kind != yaml.ScalarNode {
 		return nil, atLine(node, errors.New("it is no text"))
 	}
-	return p.compiled(node.Value, in)
+	return p.compiled(node.Value, in, w)
 }
 
-func (p *parser) compiled(text string, in scope) (*Value, error) {
+func (p *parser) compiled(text string, in scope, w wants) (*Value, error) {
 	v, err := newValue(text, in)
 	if err != nil {
 		return nil, err
@@ -41,7 +44,7 @@ func (p *parser) compiled(text string, in scope) (*Value, error) {
 	if p.expressions > maxExpressions {
 		return nil, fmt.Errorf("there are more than %d expressions", maxExpressions)
 	}
-	return v, nil
+	return v, w.check(v)
 }
 
 // optional is value for a field that may be missing.
@@ -52,10 +55,13 @@ func (p *parser) optional(node *yaml.Node, in scope) (*Value, error) {
 	return p.value(node, in)
 }
 
-// checked is optional for a value that is checked if it has no expression.
-func (p *parser) checked(node *yaml.Node, in scope, check func(text string) error) (*Value, error) {
-	v, err := p.optional(node, in)
-	if v == nil || err != nil {
+// checked is optional for a value that is checked if it has no expression, and whose expressions have wanted results.
+func (p *parser) checked(node *yaml.Node, in scope, w wants, check func(text string) error) (*Value, error) {
+	if node.IsZero() {
+		return nil, nil
+	}
+	v, err := p.wanted(node, in, w)
+	if err != nil {
 		return nil, err
 	}
 	if text, ok := v.constant(); ok {
@@ -104,7 +110,7 @@ var headerName = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
 // is one.
 func (p *parser) headers(node *yaml.Node) (all []header, err error) {
 	if at := resolved(node); at.Kind == yaml.ScalarNode && strings.HasPrefix(at.Value, "${") {
-		value, err := p.value(at, ofRequest)
+		value, err := p.wanted(at, ofRequest, aMap)
 		return []header{{value: value}}, err
 	}
 	err = pairs(node, func(name string, node *yaml.Node) error {

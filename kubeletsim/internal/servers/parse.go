@@ -125,7 +125,7 @@ func (p *parser) all(raw *rawDescription) (err error) {
 	if len(raw.Listen) > maxListeners {
 		return fmt.Errorf("listen has %d ports, more than %d", len(raw.Listen), maxListeners)
 	}
-	if p.description.complete, err = p.checked(&raw.Complete, ofContainer, func(text string) error { _, err := completenessOf(text); return err }); err != nil {
+	if p.description.complete, err = p.checked(&raw.Complete, ofContainer, aChoice, func(text string) error { _, err := completenessOf(text); return err }); err != nil {
 		return in("complete", err)
 	}
 	for name, node := range raw.State {
@@ -145,7 +145,7 @@ func (p *parser) all(raw *rawDescription) (err error) {
 		l.of = p.description
 		p.description.listeners = append(p.description.listeners, l)
 	}
-	return nil
+	return p.description.checkPorts()
 }
 
 func (p *parser) listener(raw *rawListener) (*Listener, error) {
@@ -174,7 +174,7 @@ func (p *parser) listener(raw *rawListener) (*Listener, error) {
 			return nil, in("descriptors", err)
 		}
 	}
-	l.port, err = p.checked(&raw.Port, ofContainer, func(text string) error {
+	l.port, err = p.checked(&raw.Port, ofContainer, aPort, func(text string) error {
 		for one := range strings.SplitSeq(text, ",") {
 			if _, err := intOf(one, 1, 1<<16-1); err != nil && !portName.MatchString(one) {
 				return err
@@ -192,9 +192,9 @@ func (p *parser) listener(raw *rawListener) (*Listener, error) {
 		return nil, in("headers", err)
 	}
 	if raw.TLS != nil {
-		l.certificate, err = p.checked(&raw.TLS.Certificate, ofContainer, absolute)
+		l.certificate, err = p.checked(&raw.TLS.Certificate, ofContainer, aName, absolute)
 		if err == nil {
-			l.key, err = p.checked(&raw.TLS.Key, ofContainer, absolute)
+			l.key, err = p.checked(&raw.TLS.Key, ofContainer, aName, absolute)
 		}
 		if err == nil && (l.certificate == nil || l.key == nil || l.Mode != HTTP && l.Mode != GRPC) {
 			err = errors.New("it needs the mode http or grpc, a certificate and a key")
@@ -292,7 +292,7 @@ func (p *parser) request(r *Route, raw *rawRoute, mode Mode) (err error) {
 	if inner, ok := strings.CutPrefix(source, "${"); ok && closing(inner) == len(inner)-1 {
 		source = inner[:len(inner)-1]
 	}
-	if r.condition, err = p.compiled("${"+source+"}", ofRequest); err != nil {
+	if r.condition, err = p.compiled("${"+source+"}", ofRequest, aCondition); err != nil {
 		return in("if", err)
 	}
 	return nil
@@ -300,7 +300,7 @@ func (p *parser) request(r *Route, raw *rawRoute, mode Mode) (err error) {
 
 // effects reads what a route does before it answers.
 func (p *parser) effects(r *Route, raw *rawRoute) (err error) {
-	if r.Delay, err = p.checked(&raw.Delay, ofRequest, func(text string) error { _, err := durationOf(text); return err }); err != nil {
+	if r.Delay, err = p.checked(&raw.Delay, ofRequest, aDuration, func(text string) error { _, err := durationOf(text); return err }); err != nil {
 		return in("delay", err)
 	}
 	if r.Calls, err = p.calls(&raw.Calls); err != nil {
@@ -320,7 +320,7 @@ func (p *parser) effects(r *Route, raw *rawRoute) (err error) {
 	if r.Log, err = p.optional(&raw.Log, ofRequest); err != nil {
 		return in("log", err)
 	}
-	if r.Exit, err = p.checked(&raw.Exit, ofRequest, func(text string) error { _, err := intOf(text, 0, 255); return err }); err != nil {
+	if r.Exit, err = p.checked(&raw.Exit, ofRequest, aNumber, func(text string) error { _, err := intOf(text, 0, 255); return err }); err != nil {
 		return in("exit", err)
 	}
 	return nil
@@ -328,11 +328,11 @@ func (p *parser) effects(r *Route, raw *rawRoute) (err error) {
 
 // answer reads what a route answers.
 func (p *parser) answer(r *Route, raw *rawRoute) (err error) {
-	if r.status, err = p.checked(&raw.Status, ofRequest, func(text string) error { _, err := intOf(text, minStatus, maxStatus); return err }); err != nil {
+	if r.status, err = p.checked(&raw.Status, ofRequest, aNumber, func(text string) error { _, err := intOf(text, minStatus, maxStatus); return err }); err != nil {
 		return in("status", err)
 	}
 	if raw.GRPC != nil {
-		if r.code, err = p.checked(&raw.GRPC.Code, ofRequest, func(text string) error { _, err := codeOf(text); return err }); err == nil {
+		if r.code, err = p.checked(&raw.GRPC.Code, ofRequest, aCode, func(text string) error { _, err := codeOf(text); return err }); err == nil {
 			r.message, err = p.optional(&raw.GRPC.Message, ofRequest)
 		}
 		if err != nil {
@@ -355,7 +355,7 @@ func (p *parser) answer(r *Route, raw *rawRoute) (err error) {
 	default:
 		return fmt.Errorf("fail: %q is none of reset, close and hang", raw.Fail)
 	}
-	if r.Files, err = p.checked(&raw.Files, ofRequest, absolute); err != nil {
+	if r.Files, err = p.checked(&raw.Files, ofRequest, aName, absolute); err != nil {
 		return in("files", err)
 	}
 	ways := 0
@@ -377,15 +377,15 @@ func (p *parser) calls(node *yaml.Node) (calls []Call, err error) {
 		if node.Kind == yaml.MappingNode {
 			raw = rawCall{}
 			if err := onlyKeys(node, "method", "url", "headers", "body", "timeout"); err != nil {
-				return in(name, err)
+				return err
 			}
 			if err := node.Decode(&raw); err != nil {
-				return in(name, err)
+				return err
 			}
 		}
 		c, err := p.call(name, &raw)
 		if err != nil {
-			return in(name, err)
+			return err
 		}
 		calls = append(calls, *c)
 		return nil
@@ -399,8 +399,11 @@ func (p *parser) calls(node *yaml.Node) (calls []Call, err error) {
 func (p *parser) call(name string, raw *rawCall) (*Call, error) {
 	c := &Call{Name: name, Method: strings.ToUpper(raw.Method)}
 	var err error
-	if c.URL, err = p.optional(&raw.URL, ofRequest); err == nil && c.URL == nil {
+	if c.URL, err = p.checked(&raw.URL, ofRequest, aName, func(string) error { return nil }); err == nil && c.URL == nil {
 		err = errors.New("it is missing")
+	}
+	if err == nil {
+		err = checkURL(c.URL)
 	}
 	if err != nil {
 		return nil, in("url", err)
@@ -464,8 +467,11 @@ func (p *parser) command(raw *rawRun) (*Command, error) {
 		}
 		c.words = append(c.words, word)
 	}
-	var err error
-	if c.script, err = p.checked(&raw.Script, ofRequest, shelltree.Check); err != nil {
+	err := checkScript(&raw.Script)
+	if err == nil {
+		c.script, err = p.checked(&raw.Script, ofRequest, aText, shelltree.Check)
+	}
+	if err != nil {
 		return nil, in("script", err)
 	}
 	if (len(c.words) == 0) == (c.script == nil) {
