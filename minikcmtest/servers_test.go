@@ -3,6 +3,7 @@ package minikcmtest_test
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -284,6 +285,27 @@ func TestInvalidDescription(t *testing.T) {
 	if err != nil || len(events.Items) != 1 || !strings.Contains(events.Items[0].Message, `annotation minikcm.dev/server is ignored: listen[0].routes[0].status: "99" is not a number from 200 to 599`) {
 		t.Errorf("events: %+v, %v", events.Items, err)
 	}
+	// What is new in the annotations is reported once, also while the pod runs.
+	patch := `{"metadata": {"annotations": {"minikcm.dev/exit-cod": "3", "minikcm.dev/ready-delay": "soon"}}}`
+	if _, err := c.Client().CoreV1().Pods("default").Patch(t.Context(), "app", types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	c.pass(time.Minute)
+	events, err = c.Client().CoreV1().Events("default").List(t.Context(), metav1.ListOptions{FieldSelector: "reason=InvalidSimulation"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var said []string
+	for _, e := range events.Items {
+		said = append(said, fmt.Sprintf("%d %s", max(e.Count, 1), e.Message))
+	}
+	slices.Sort(said)
+	if want := []string{
+		"1 annotation minikcm.dev/exit-cod is ignored: nothing reads it; did you mean minikcm.dev/exit-code?",
+		`1 annotation minikcm.dev/ready-delay is ignored: "soon" is not a duration such as 5s, nor never`,
+	}; len(said) != 3 || !slices.Equal(said[:2], want) {
+		t.Errorf("events: %q, want %q and one more", said, want)
+	}
 }
 
 // A profile has descriptions for all pods of its image, and what is invalid in it is an event of its ConfigMap.
@@ -307,6 +329,10 @@ func TestProfilesDescribeServers(t *testing.T) {
 	if got := c.says("client", "curl -s http://a/", time.Second); got != "a" {
 		t.Errorf("it answers %q", got)
 	}
+	c.describes("b", "", func(pod *corev1.Pod) {
+		pod.Annotations = nil
+		pod.Spec.Containers[0].Image = "bad:1"
+	})
 	events, err := c.Client().CoreV1().Events("default").List(t.Context(), metav1.ListOptions{FieldSelector: "reason=InvalidSimulation"})
 	if err != nil || len(events.Items) != 1 || events.Items[0].InvolvedObject.Name != "bad" || events.Items[0].Message != "image profile: server is ignored: listen has no port" {
 		t.Errorf("events: %+v, %v", events.Items, err)

@@ -41,6 +41,8 @@ const (
 	AnnotationLog = "minikcm.dev/log"
 	// AnnotationLogEvery is the period after which the container writes AnnotationLog again.
 	AnnotationLogEvery = "minikcm.dev/log-every"
+	// AnnotationFiles declares files of a container's image, one a line: a path and a text.
+	AnnotationFiles = "minikcm.dev/files"
 )
 
 // Annotations looks up a pod's annotations for one container.

@@ -262,21 +262,6 @@ func (u Model) Metric(o Object, name string, shares *Shares, at time.Time) (reso
 	return milli(value), said
 }
 
-// InvalidMetrics describes the metric annotations of an object that cannot be parsed, sorted by
-// name.
-func InvalidMetrics(annotations map[string]string) []string {
-	var bad []string
-	for key, text := range annotations {
-		if strings.HasPrefix(key, AnnotationMetric) {
-			if _, err := ParseLoad(text); err != nil {
-				bad = append(bad, fmt.Sprintf("annotation %s is ignored: %v", key, err))
-			}
-		}
-	}
-	slices.Sort(bad)
-	return bad
-}
-
 // External returns the value at a time of the external metric series that a ConfigMap with
 // LabelExternalMetric declares. It fails if the value is not a Load.
 func (u Model) External(series *corev1.ConfigMap, at time.Time) (resource.Quantity, error) {

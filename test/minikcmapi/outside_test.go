@@ -43,7 +43,7 @@ func outcomeAt(t *testing.T, address string, denied bool) reach.Outcome {
 	return reach.Refused
 }
 
-// What reach says of a connection from outside is what a connection to the published port gets.
+// Reach says of a connection from outside how a connection to the published port ends.
 func TestReachFromOutside(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t, outside.Options{Publish: true})

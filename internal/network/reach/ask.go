@@ -29,7 +29,7 @@ type Ask struct {
 	To string
 	// Port is the number or the name of the port; empty: that in To.
 	Port string
-	// Protocol is the protocol; empty: that of a port that is named, or TCP.
+	// Protocol is the protocol; empty: the one of a port that is named, or TCP.
 	Protocol corev1.Protocol
 }
 

@@ -18,7 +18,7 @@ type MatrixAsk struct {
 	Namespaces []string
 	// Port is the number or the name of the port of each destination; empty: each port that its pods declare, or 80 if they declare none.
 	Port string
-	// Protocol is the protocol of a port; empty: that of a port with the name, or TCP.
+	// Protocol is the protocol of a port; empty: the one of a port with the name, or TCP.
 	Protocol corev1.Protocol
 	// ByNamespace asks for a row and a column for each namespace, not for each workload.
 	ByNamespace bool

@@ -128,8 +128,8 @@ func podPorts(pod *corev1.Pod) []knownPort {
 	return all
 }
 
-// portsAt returns what a name or an address leads to, in words, and its ports: those of a Service, of a headless Service as its pods
-// have them, or of a pod.
+// portsAt returns what a name or an address leads to, in words, and its ports: a Service's, a headless Service's as its pods have
+// them, or a pod's.
 func (c *Cluster) portsAt(q *Query, host string) (of string, has []knownPort) {
 	address, err := netip.ParseAddr(host)
 	var named *corev1.Service

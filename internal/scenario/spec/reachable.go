@@ -24,7 +24,7 @@ type Reachable struct {
 	To string `yaml:"to"`
 	// Port is the number or the name of the port; default: that in To, or the first one of the Service or the pod, or 80.
 	Port string `yaml:"port"`
-	// Protocol is TCP, UDP or SCTP; default: that of a port that is named, or TCP.
+	// Protocol is TCP, UDP or SCTP; default: the one of a port that is named, or TCP.
 	Protocol string `yaml:"protocol"`
 	// Namespace is the namespace of From, and of To unless ToNamespace is set; default default.
 	Namespace string `yaml:"namespace"`

@@ -8,9 +8,9 @@ import (
 	"minikcm.dev/minikcm/internal/podspec"
 )
 
-// FilesOf returns the files that AnnotationFiles declares for a container, by path.
+// FilesOf returns the files that podspec.AnnotationFiles declares for a container, by path.
 func FilesOf(pod *corev1.Pod, ref podspec.Container) map[string]File {
-	text, ok := podspec.Annotations{Pod: pod, Container: ref.Name, NamedOnly: ref.Kind == podspec.InitContainer}.Get(AnnotationFiles)
+	text, ok := podspec.Annotations{Pod: pod, Container: ref.Name, NamedOnly: ref.Kind == podspec.InitContainer}.Get(podspec.AnnotationFiles)
 	if !ok {
 		return nil
 	}

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"minikcm.dev/minikcm/internal/podspec"
+	"minikcm.dev/minikcm/kubeletsim/internal/annotations"
 	"minikcm.dev/minikcm/kubeletsim/internal/responses"
 	"minikcm.dev/minikcm/kubeletsim/internal/servers"
 	"minikcm.dev/minikcm/kubeletsim/internal/shelltree"
@@ -37,13 +38,10 @@ import (
 // A pod's own annotations take precedence, then the ConfigMaps in the order of their names.
 const LabelImage = "minikcm.dev/image"
 
-// AnnotationFiles declares files of a container's image, one a line: a path and a text.
-const AnnotationFiles = "minikcm.dev/files"
-
 // ofImages returns the annotations that apply to an image whatever its command, ofProcesses the
 // annotations that apply to a command.
 func ofImages() []string {
-	return []string{AnnotationFiles, podspec.AnnotationPullError, podspec.AnnotationPullDuration, podspec.AnnotationImageSize}
+	return []string{podspec.AnnotationFiles, podspec.AnnotationPullError, podspec.AnnotationPullDuration, podspec.AnnotationImageSize}
 }
 
 // keyOf returns the key of a ConfigMap for an annotation.
@@ -112,7 +110,7 @@ func newProfile(c *corev1.ConfigMap) profile {
 		page.title = "the catalog's profile " + c.Name
 	}
 	for _, key := range append(ofImages(), ofProcesses()...) {
-		if value, ok := c.Data[keyOf(key)]; ok {
+		if value, ok := c.Data[keyOf(key)]; ok && annotations.Check(key, value) == nil {
 			page.annotations[key] = value
 		}
 	}
@@ -145,7 +143,7 @@ func Invalid(c *corev1.ConfigMap) []Problem {
 	var bad []Problem
 	for _, annotation := range append(ofImages(), ofProcesses()...) {
 		if text, ok := c.Data[keyOf(annotation)]; ok {
-			if err := check(annotation, text); err != nil {
+			if err := annotations.Check(annotation, text); err != nil {
 				p := Problem{Key: keyOf(annotation), Err: err}
 				p.Field, _ = servers.FieldOf(err)
 				bad = append(bad, p)
@@ -158,25 +156,6 @@ func Invalid(c *corev1.ConfigMap) []Problem {
 		}
 	}
 	return bad
-}
-
-// check returns what is wrong with the value of an annotation.
-func check(annotation, text string) (err error) {
-	switch annotation {
-	case servers.Annotation:
-		_, err = servers.Parse(text)
-	case responses.AnnotationHTTP:
-		_, err = responses.ParseHTTP(text)
-	case responses.AnnotationGRPC:
-		_, err = responses.ParseGRPC(text)
-	case podspec.AnnotationExitCode:
-		_, err = podspec.ParseExitCode(text)
-	case podspec.AnnotationImageSize:
-		_, err = podspec.ParseBytes(text)
-	case podspec.AnnotationExitAfter, podspec.AnnotationStopDelay, podspec.AnnotationReadyDelay, podspec.AnnotationLogEvery, podspec.AnnotationPullDuration:
-		_, err = podspec.ParseDuration(text)
-	}
-	return err
 }
 
 // checkContent returns what is wrong with a value that describes the image itself.

@@ -1,7 +1,6 @@
 package lifecycle
 
 import (
-	"fmt"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -9,10 +8,7 @@ import (
 
 	"minikcm.dev/minikcm/internal/podspec"
 	"minikcm.dev/minikcm/internal/span"
-	"minikcm.dev/minikcm/internal/usage"
-	"minikcm.dev/minikcm/kubeletsim/internal/responses"
 	"minikcm.dev/minikcm/kubeletsim/internal/script"
-	"minikcm.dev/minikcm/kubeletsim/internal/servers"
 )
 
 // behaviour describes the process of one run of a container.
@@ -132,44 +128,4 @@ func startDelay(pod *corev1.Pod, lat *Latencies) time.Duration {
 	delay := lat.PodStart
 	podspec.Annotations{Pod: pod}.Duration(podspec.AnnotationStartDelay, &delay)
 	return delay
-}
-
-// invalidAnnotations describes the pod's annotations that cannot be parsed, in the order of the
-// constants.
-func invalidAnnotations(pod *corev1.Pod) []string {
-	var bad []string
-	for _, key := range []string{podspec.AnnotationStartDelay, podspec.AnnotationReadyDelay, podspec.AnnotationExitAfter, podspec.AnnotationExitCode, podspec.AnnotationStopDelay, podspec.AnnotationLogEvery, podspec.AnnotationPullDuration, podspec.AnnotationImageSize, usage.AnnotationCPU, usage.AnnotationMemory, usage.AnnotationEphemeralStorage, usage.AnnotationPIDs, responses.AnnotationHTTP, responses.AnnotationGRPC, servers.Annotation} {
-		check := func(text string) error { _, err := podspec.ParseDuration(text); return err }
-		switch key {
-		case podspec.AnnotationExitCode:
-			check = func(text string) error { _, err := podspec.ParseExitCode(text); return err }
-		case podspec.AnnotationImageSize:
-			check = func(text string) error { _, err := podspec.ParseBytes(text); return err }
-		case responses.AnnotationHTTP:
-			check = func(text string) error { _, err := responses.ParseHTTP(text); return err }
-		case responses.AnnotationGRPC:
-			check = func(text string) error { _, err := responses.ParseGRPC(text); return err }
-		case servers.Annotation:
-			check = func(text string) error { _, err := servers.Parse(text); return err }
-		case usage.AnnotationCPU, usage.AnnotationMemory, usage.AnnotationEphemeralStorage, usage.AnnotationPIDs:
-			check = func(text string) error { _, err := usage.ParseLoad(text); return err }
-		}
-		names := []string{key}
-		for i := range pod.Spec.InitContainers {
-			names = append(names, key+"."+pod.Spec.InitContainers[i].Name)
-		}
-		for i := range pod.Spec.Containers {
-			names = append(names, key+"."+pod.Spec.Containers[i].Name)
-		}
-		for _, name := range names {
-			text, ok := pod.Annotations[name]
-			if !ok {
-				continue
-			}
-			if err := check(text); err != nil {
-				bad = append(bad, fmt.Sprintf("annotation %s is ignored: %v", name, err))
-			}
-		}
-	}
-	return append(bad, usage.InvalidMetrics(pod.Annotations)...)
 }

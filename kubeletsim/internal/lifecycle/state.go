@@ -26,6 +26,10 @@ type State struct {
 	Sandbox       bool
 	Address       netip.Addr
 	SecondAddress netip.Addr
+	// annotations are the pod's when their problems were computed. annotated means that new problems are reported.
+	annotations map[string]string
+	problems    []string
+	annotated   bool
 	// mountError is the message of the missing volume source that was reported last.
 	mountError string
 	// attachDue is when the kubelet gives up an attempt to wait until volumes are attached.

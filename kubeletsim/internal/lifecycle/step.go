@@ -1,13 +1,16 @@
 package lifecycle
 
 import (
+	"maps"
 	"net/netip"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"minikcm.dev/minikcm/internal/podspec"
 	"minikcm.dev/minikcm/internal/span"
+	"minikcm.dev/minikcm/kubeletsim/internal/annotations"
 )
 
 // Input is everything that a step depends on.
@@ -175,11 +178,8 @@ func (s *stepper) admit() {
 	if st.Admitted.IsZero() {
 		st.Admitted = s.Now
 		st.sandboxDue = later(s.Now, startDelay(s.Pod, s.Latencies))
-		if len(s.Pod.Annotations) > 0 {
-			for _, bad := range invalidAnnotations(s.Pod) {
-				s.report(nil, corev1.EventTypeWarning, "InvalidSimulation", bad)
-			}
-		}
+		st.annotated = true // no other process has
+		s.reportAnnotations()
 		st.Ended = Finished(s.Pod)
 		st.sealed = st.Ended
 		if why := s.Rejected; why.Reason != "" && !st.Ended {
@@ -191,9 +191,28 @@ func (s *stepper) admit() {
 			st.initialized = true
 		}
 	}
+	s.reportAnnotations()
 	for i := len(st.Containers); i < len(s.refs); i++ {
 		ref := s.refs[i]
 		st.Containers = append(st.Containers, Container{Name: ref.Name, Kind: ref.Kind, image: ref.Image, granted: ref.Resources})
+	}
+}
+
+// reportAnnotations reports what is wrong with the pod's annotations when they have changed. Those that another process has seen are not
+// reported again.
+func (s *stepper) reportAnnotations() {
+	st := &s.State
+	seen := st.annotated
+	st.annotated = true
+	if maps.Equal(st.annotations, s.Pod.Annotations) {
+		return
+	}
+	before := st.problems
+	st.annotations, st.problems = s.Pod.Annotations, annotations.Problems(s.Pod)
+	for _, bad := range st.problems {
+		if seen && !slices.Contains(before, bad) {
+			s.report(nil, corev1.EventTypeWarning, "InvalidSimulation", bad)
+		}
 	}
 }
 

@@ -58,7 +58,7 @@ func isPlain(t *types.Type) bool {
 	return !slices.ContainsFunc(t.Parameters(), func(p *types.Type) bool { return !isPlain(p) })
 }
 
-// otherScheme is the beginning of a URL of another scheme than those of HTTP, or of one that is misspelled.
+// otherScheme is the beginning of a URL of a scheme other than http and https, or of one that is misspelled.
 var otherScheme = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*:/`)
 
 // checkURL returns what is wrong with the literal beginning of the URL of a call.
