@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"os"
 	"path"
 	"strconv"
@@ -51,10 +50,19 @@ const (
 // curling is one run of curl.
 type curling struct {
 	*proc
-	flags         map[byte]string
-	headers, data []string
-	urls          []string
-	began         time.Time
+	// flags has the last value of each option, by its long name. Options that count each time have lists, too.
+	flags                                               map[string]string
+	urls, headers, cookies, query, resolves, connectTos []string
+	data, form                                          []curlData
+	outputs                                             []curlOutput
+	// other is the first option that is not simulated; empty: all are.
+	other string
+	// sent is the data of -d and its like, and read means that it has been read.
+	sent []byte
+	read bool
+	// dumped means that -D has begun its file.
+	dumped bool
+	began  time.Time
 	// limit is --max-time; 0: there is none.
 	limit time.Duration
 	// last is the report that -w shows.
@@ -62,21 +70,16 @@ type curling struct {
 	redirection
 }
 
-// curlReport has the known values of the last transfer.
-type curlReport struct {
-	status                  int
-	address                 string
-	port                    uint16
-	size                    int
-	url, message            string
-	contentType             string
-	connected, named, total time.Duration
-	code                    int
-	redirects, connections  int
-	method                  string
-	// untrusted is the result of the check of a certificate, in OpenSSL's numbers.
-	untrusted int
-	redirect  string
+// curlOutput is the file for the answer of one URL, in their order: that of -o, or of -O.
+type curlOutput struct {
+	name   string
+	remote bool
+}
+
+// curlTarget is a URL to get, with the number of the argument that it comes from.
+type curlTarget struct {
+	url    string
+	number int
 }
 
 // curl is a program of its own, with the options that scripts use.
@@ -84,7 +87,7 @@ func curl(ctx context.Context, p *proc) int {
 	if p.machine.Network == nil {
 		return foreign(ctx, p)
 	}
-	c := &curling{proc: p, began: p.machine.Clock.Now()}
+	c := &curling{proc: p}
 	if code, ok := c.options(); !ok {
 		return code
 	}
@@ -92,90 +95,35 @@ func curl(ctx context.Context, p *proc) int {
 		return c.report(curlNoURL, "no URL specified")
 	}
 	code := 0
-	for _, text := range c.allURLs(&code) {
-		code = c.transfer(ctx, text)
-		if format, ok := c.flags['w']; ok && ctx.Err() == nil {
+	for _, to := range c.allURLs(&code) {
+		c.began = p.machine.Clock.Now()
+		c.last, c.redirection = curlReport{url: to.url, given: to.url, number: to.number}, redirection{}
+		code = c.transfer(ctx, to.url)
+		if ctx.Err() == nil {
 			c.last.code, c.last.total = code, c.machine.Clock.Since(c.began)
-			_, _ = c.out.Write([]byte(c.last.format(format)))
+			c.writeOut(ctx)
 		}
 	}
 	return code
 }
 
 // allURLs returns the URLs that the arguments stand for, up to one that stands for none, whose code it sets.
-func (c *curling) allURLs(code *int) []string {
-	if has(c.flags, 'g') {
-		return c.urls
-	}
-	var all []string
-	for _, text := range c.urls {
-		some, err := globbed(text)
+func (c *curling) allURLs(code *int) []curlTarget {
+	var all []curlTarget
+	for i, text := range c.urls {
+		some, err := []string{text}, error(nil)
+		if !c.has("globoff") {
+			some, err = globbed(text)
+		}
 		if err != nil {
 			*code = c.report(curlMalformed, "%v", err)
 			return nil
 		}
-		all = append(all, some...)
+		for _, one := range some {
+			all = append(all, curlTarget{one, i})
+		}
 	}
 	return all
-}
-
-// options reads the arguments. Not ok: an option is not known, and code is the program's.
-func (c *curling) options() (code int, ok bool) {
-	args := c.args[1:]
-	for long, short := range map[string]string{"--header": "-H", "--data": "-d", "--data-raw": "-d", "--data-ascii": "-d", "--data-binary": "-d", "--data-urlencode": "-d"} {
-		for i, arg := range args {
-			if value, given := strings.CutPrefix(arg, long+"="); given {
-				args[i] = short + value
-			} else if arg == long {
-				args[i] = short
-			}
-		}
-	}
-	var rest []string
-	for i := 0; i < len(args); i++ {
-		arg := args[i]
-		isHeader, isData := strings.HasPrefix(arg, "-H"), strings.HasPrefix(arg, "-d")
-		if !isHeader && !isData {
-			rest = append(rest, arg)
-			continue
-		}
-		value := arg[2:]
-		if value == "" && i+1 < len(args) {
-			i++
-			value = args[i]
-		}
-		if isHeader {
-			c.headers = append(c.headers, value)
-		} else {
-			c.data = append(c.data, value)
-		}
-	}
-	flags, urls, other := options(rest, "qsSfkLiIvgNG46OR#\x06\x07", "omwXuAebcxT\x01\x02\x03\x04\x05", longOptions("curl"))
-	if other != "" {
-		return c.unsupported(other), false
-	}
-	if flags['x'] != "" {
-		return c.unsupported("-x"), false // without a proxy, it would be another request
-	}
-	c.flags, c.urls = flags, urls
-	for _, option := range []struct {
-		flag byte
-		name string
-	}{{'m', "-m"}, {'\x01', "--connect-timeout"}, {'\x02', "--retry"}, {'\x03', "--retry-delay"}, {'\x05', "--max-redirs"}} {
-		text, given := flags[option.flag]
-		if _, err := strconv.ParseFloat(text, 64); given && err != nil {
-			why := "expected a proper numerical parameter"
-			if text == "" || text == "set" { // without a value
-				why = "requires parameter"
-			}
-			_, _ = fmt.Fprintf(c.err, "curl: option %s: %s\ncurl: try 'curl --help' or 'curl --manual' for more information\n", option.name, why)
-			return curlNoURL, false
-		}
-	}
-	if text, given := flags['m']; given {
-		c.limit = seconds(text)
-	}
-	return 0, true
 }
 
 // seconds reads a number of seconds, which may have a fraction; 0 if it is none.
@@ -190,7 +138,7 @@ func seconds(text string) time.Duration {
 // report writes an error, unless -s without -S silences it, and returns its code.
 func (c *curling) report(code int, format string, args ...any) int {
 	c.last.message = fmt.Sprintf(format, args...)
-	if !has(c.flags, 's') || has(c.flags, 'S') {
+	if !c.has("silent") || c.has("show-error") {
 		_, _ = fmt.Fprintf(c.err, "curl: (%d) %s\n", code, c.last.message)
 	}
 	return code
@@ -198,7 +146,6 @@ func (c *curling) report(code int, format string, args ...any) int {
 
 // transfer gets one URL, and tries again as --retry says.
 func (c *curling) transfer(ctx context.Context, text string) int {
-	c.last, c.redirection = curlReport{url: text}, redirection{}
 	if scheme, _, ok := strings.Cut(text, "://"); ok && strings.Trim(strings.ToLower(scheme), "abcdefghijklmnopqrstuvwxyz0123456789+-.") == "" && scheme != "" && !isScheme(scheme) {
 		return c.report(curlUnsupported, "Protocol %q not supported", scheme)
 	}
@@ -210,7 +157,7 @@ func (c *curling) transfer(ctx context.Context, text string) int {
 		return c.report(curlUnsupported, "Protocol %q not supported", l.Scheme)
 	}
 	c.last.url = l.String()
-	retries, _ := strconv.Atoi(c.flags['\x02'])
+	retries, _ := strconv.Atoi(c.flags["retry"])
 	retries = min(retries, maxCurlRetries)
 	pause := time.Second
 	for {
@@ -226,7 +173,7 @@ func (c *curling) transfer(ctx context.Context, text string) int {
 		}
 		retries--
 		wait := pause
-		if given, ok := c.flags['\x03']; ok {
+		if given, ok := c.flags["retry-delay"]; ok {
 			wait = cmp.Or(seconds(given), wait)
 		} else {
 			pause = min(2*pause, 10*time.Minute)
@@ -240,7 +187,7 @@ func (c *curling) transfer(ctx context.Context, text string) int {
 // once makes one request. transient means that another one may do better.
 func (c *curling) once(ctx context.Context, l *link) (code int, transient bool) {
 	limit := curlTimeout
-	if given, ok := c.flags['\x01']; ok {
+	if given, ok := c.flags["connect-timeout"]; ok {
 		limit = cmp.Or(seconds(given), limit)
 	}
 	if c.limit > 0 {
@@ -250,11 +197,22 @@ func (c *curling) once(ctx context.Context, l *link) (code int, transient bool) 
 		}
 		limit = min(limit, left)
 	}
-	d, err := c.connect(ctx, dial{host: l.host, port: l.port, limit: limit})
+	host, address, port, code := c.route(l)
+	if code != 0 {
+		return code, false
+	}
+	before := c.machine.Clock.Since(c.began)
+	d, err := c.connect(ctx, dial{host: address, port: port, limit: limit})
 	if err != nil {
 		return c.broken(ctx, err), false
 	}
-	c.last.connected = d.took
+	d.host, c.last.secured = l.host, 0
+	if c.last.connected = before + d.took; d.Resolution != nil {
+		c.last.named = before + networkDelay + d.Lookup
+	} else {
+		c.last.named = before
+	}
+	c.last.asked = c.last.connected
 	if d.Destination.IsValid() {
 		c.last.address, c.last.port = d.Destination.Addr().String(), d.Destination.Port()
 	}
@@ -269,19 +227,19 @@ func (c *curling) once(ctx context.Context, l *link) (code int, transient bool) 
 			return code, false
 		}
 		if !d.Destination.IsValid() {
-			return c.report(curlNoHost, "Could not resolve host: %s", l.host), false
+			return c.report(curlNoHost, "Could not resolve host: %s", host), false
 		}
 	case d.late && o == reach.NoNameServer:
 		return c.report(curlTimedOut, "Resolving timed out after %d milliseconds", d.took.Milliseconds()), true
 	case d.late:
 		return c.report(curlTimedOut, "Connection timed out after %d milliseconds", d.took.Milliseconds()), true
 	case o == reach.NoSuchHost, o == reach.NoNameServer, o == reach.ServerFailure:
-		return c.report(curlNoHost, "Could not resolve host: %s", l.host), o != reach.NoSuchHost
+		return c.report(curlNoHost, "Could not resolve host: %s", host), o != reach.NoSuchHost
 	case o == reach.TimedOut:
-		return c.report(curlTimedOut, "Failed to connect to %s port %d after %d ms: Could not connect to server", l.host, l.port, d.took.Milliseconds()), true
+		return c.report(curlTimedOut, "Failed to connect to %s port %d after %d ms: Could not connect to server", host, port, d.took.Milliseconds()), true
 	}
-	refused := d.Outcome == reach.Refused && has(c.flags, 'R')
-	return c.report(curlNoConnect, "Failed to connect to %s port %d after %d ms: Could not connect to server", l.host, l.port, d.took.Milliseconds()), refused
+	refused := d.Outcome == reach.Refused && c.has("retry-connrefused")
+	return c.report(curlNoConnect, "Failed to connect to %s port %d after %d ms: Could not connect to server", host, port, d.took.Milliseconds()), refused
 }
 
 // telnet hands the input to a connection, and the output what comes from there.
@@ -303,38 +261,6 @@ func (c *curling) telnet(ctx context.Context, d *dialed) int {
 	return c.lost(ctx, err)
 }
 
-// prepare returns the request; without one, code is the program's.
-func (c *curling) prepare(ctx context.Context, l *link) (r *http.Request, code int) {
-	method, body := http.MethodGet, []byte(nil)
-	switch {
-	case has(c.flags, 'I'):
-		method = http.MethodHead
-	case has(c.flags, 'G') || c.asGet:
-		if c.last.redirects > 0 || len(c.data) == 0 {
-			break
-		}
-		l.RawQuery = strings.Join(append(strings.Fields(l.RawQuery), c.data...), "&")
-	case len(c.data) > 0:
-		method = http.MethodPost
-		sent, ok := c.body(ctx)
-		if !ok {
-			return nil, curlWriteError + 3 // 26: a file cannot be read
-		}
-		body = sent
-	}
-	method = cmp.Or(c.flags['X'], method)
-	r, err := l.request(ctx, method, body, cmp.Or(c.flags['A'], curlAgent))
-	if err != nil {
-		return nil, c.report(curlMalformed, "URL rejected: Malformed input to a URL function")
-	}
-	r.Header.Set("Accept", "*/*")
-	if len(body) > 0 {
-		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	}
-	c.identify(l, r)
-	return r, 0
-}
-
 // exchange sends the request over a connection and writes the answer.
 func (c *curling) exchange(ctx context.Context, l *link, d *dialed) (code int, transient bool) {
 	r, code := c.prepare(ctx, l)
@@ -350,7 +276,7 @@ func (c *curling) exchange(ctx context.Context, l *link, d *dialed) (code int, t
 	if c.limit > 0 {
 		patience = max(c.limit-c.machine.Clock.Since(c.began), 1)
 	}
-	c.last.method, c.last.connections = r.Method, c.last.connections+1
+	c.sending(d, r)
 	a, err := c.ask(ctx, d, r, patience, func(a *answer) io.Writer { return c.live(ctx, l, d, r, a) })
 	switch {
 	case errors.Is(err, errLate):
@@ -372,7 +298,7 @@ func (c *curling) exchange(ctx context.Context, l *link, d *dialed) (code int, t
 	case err != nil && ctx.Err() == nil && a != nil && a.live != nil:
 		c.note(a)
 		return c.report(curlWriteError, "Failure writing output to destination"), false
-	case errors.Is(err, errNoHTTP) && has(c.flags, '\x07') && a != nil: // its body is all that came
+	case errors.Is(err, errNoHTTP) && c.has("http0.9") && a != nil: // its body is all that came
 		a.err, a.status = nil, 0
 		c.note(a)
 		return c.write(ctx, l, a, nil), false
@@ -384,25 +310,78 @@ func (c *curling) exchange(ctx context.Context, l *link, d *dialed) (code int, t
 		return c.unsafe(ctx, err), false
 	}
 	c.note(a)
+	if !d.secured.IsZero() {
+		c.last.secured = d.secured.Sub(c.began)
+		c.last.asked = c.last.secured
+	}
 	if a.live != nil {
 		return 0, false
 	}
+	c.last.begun = max(d.begun.Sub(c.began), c.last.asked)
 	lines := headerLines(a, r)
 	c.verbose(l, d, r, lines)
+	if code := c.dump(ctx, a, lines); code != 0 {
+		return code, false
+	}
 	if c.follows(l, r, a, lines) {
 		return 0, false
 	}
 	transient = a.status == http.StatusRequestTimeout || a.status == http.StatusTooManyRequests || a.status >= http.StatusInternalServerError && a.status <= http.StatusGatewayTimeout
-	if has(c.flags, 'f') && a.status >= http.StatusBadRequest {
+	if c.has("fail") && a.status >= http.StatusBadRequest {
 		return c.report(curlHTTPError, "The requested URL returned error: %d", a.status), transient
 	}
 	return c.write(ctx, l, a, lines), transient
 }
 
+// sending notes what -w shows of a request.
+func (c *curling) sending(d *dialed, r *http.Request) {
+	c.last.method, c.last.connects = r.Method, c.last.connects+1
+	own := c.sourceOf(d, r.Host)
+	c.last.own, c.last.ownPort = own.Addr().String(), own.Port()
+	c.last.sent = int(r.ContentLength)
+	size := len(r.Method + " " + r.RequestURI + " HTTP/1.1\r\nHost: " + r.Host + "\r\n\r\n")
+	if r.ContentLength > 0 {
+		size += len("Content-Length: \r\n"+strconv.Itoa(c.last.sent)) + c.last.sent
+	}
+	for name, values := range r.Header {
+		for _, value := range values {
+			size += len(name + ": " + value + "\r\n")
+		}
+	}
+	c.last.requestBytes += size
+}
+
+// dump writes the headers of an answer to the file of -D, or returns the code of the program.
+func (c *curling) dump(ctx context.Context, a *answer, lines []string) int {
+	text := strings.Join(lines, "\r\n") + "\r\n\r\n"
+	c.last.header, c.last.headers, c.last.headerBytes = a.header, len(lines)-1, c.last.headerBytes+len(text)
+	name, given := c.flags["dump-header"]
+	if !given {
+		return 0
+	}
+	out, flag := c.out, os.O_WRONLY|os.O_CREATE|os.O_TRUNC
+	if c.dumped {
+		flag = os.O_WRONLY | os.O_CREATE | os.O_APPEND
+	}
+	if name != "-" {
+		f, err := c.create(ctx, name, flag)
+		if err != nil {
+			_, _ = fmt.Fprintf(c.err, "curl: Failed to open %s\n", name)
+			return curlWriteError
+		}
+		out = f
+	}
+	c.dumped = true
+	if _, err := out.Write([]byte(text)); err != nil {
+		return c.report(curlWriteError, "Failure writing output to destination")
+	}
+	return 0
+}
+
 // trust sets how a server's certificate is verified. Without a way to do so, it returns the code of the program.
 func (c *curling) trust(ctx context.Context, l *link, d *dialed) int {
-	roots, file, err := c.roots(ctx, c.flags['\x04'])
-	if insecure := has(c.flags, 'k'); err != nil && !insecure {
+	roots, file, err := c.roots(ctx, c.flags["cacert"])
+	if insecure := c.has("insecure"); err != nil && !insecure {
 		return c.report(curlNoRoots, "error setting certificate file: %s", file)
 	} else if roots != nil {
 		verify := c.verifier(roots, l.host, d)
@@ -428,17 +407,21 @@ func (c *curling) note(a *answer) {
 
 // live returns where an answer is written that comes in pieces; nil with -f for an error, which is reported at its end.
 func (c *curling) live(ctx context.Context, l *link, d *dialed, r *http.Request, a *answer) io.Writer {
-	if has(c.flags, 'f') && a.status >= http.StatusBadRequest || a.header.Get("Location") != "" {
+	if c.has("fail") && a.status >= http.StatusBadRequest || a.header.Get("Location") != "" {
 		return nil
 	}
 	a.header.Set("Transfer-Encoding", "chunked")
 	lines := headerLines(a, r)
 	c.verbose(l, d, r, lines)
+	c.last.begun = c.machine.Clock.Since(c.began)
+	if c.dump(ctx, a, lines) != 0 {
+		return nil
+	}
 	out, failed := c.output(ctx, l, a)
 	if failed != 0 {
 		return nil
 	}
-	if has(c.flags, 'i') || has(c.flags, 'I') {
+	if c.has("include") || c.has("head") {
 		_, _ = out.Write([]byte(c.shown + strings.Join(lines, "\r\n") + "\r\n\r\n")) // the next one fails, too
 	}
 	return out
@@ -464,37 +447,16 @@ func (c *curling) unsafe(ctx context.Context, err error) int {
 	return c.lost(ctx, err)
 }
 
-// body returns the data to send: that of -d, where @FILE is a file.
-func (c *curling) body(ctx context.Context) (body []byte, ok bool) {
-	for i, text := range c.data {
-		if i > 0 {
-			body = append(body, '&')
-		}
-		name, isFile := strings.CutPrefix(text, "@")
-		if !isFile {
-			body = append(body, text...)
-			continue
-		}
-		data, err := c.readFile(ctx, name)
-		if err != nil {
-			c.failPath(name, err)
-			return nil, false
-		}
-		body = append(body, data...)
-	}
-	return body, true
-}
-
 // connected writes what -v shows of a connection.
 func (c *curling) connected(l *link, d *dialed) {
-	if has(c.flags, 'v') {
+	if c.has("verbose") {
 		_, _ = fmt.Fprintf(c.err, "*   Trying %s...\n* Connected to %s (%s) port %d\n", d.Destination, l.host, d.Destination.Addr(), l.port)
 	}
 }
 
 // verbose writes what -v shows of a request and its answer.
 func (c *curling) verbose(l *link, d *dialed, r *http.Request, lines []string) {
-	if !has(c.flags, 'v') {
+	if !c.has("verbose") {
 		return
 	}
 	c.connected(l, d)
@@ -516,7 +478,7 @@ func (c *curling) write(ctx context.Context, l *link, a *answer, lines []string)
 		return failed
 	}
 	text := a.body
-	if has(c.flags, 'i') || has(c.flags, 'I') {
+	if c.has("include") || c.has("head") {
 		text = append([]byte(c.shown+strings.Join(lines, "\r\n")+"\r\n\r\n"), text...)
 	}
 	if _, err := out.Write(text); err != nil {
@@ -527,41 +489,22 @@ func (c *curling) write(ctx context.Context, l *link, a *answer, lines []string)
 
 // output returns the standard output or the file for an answer, or the code of the program if there is none.
 func (c *curling) output(ctx context.Context, l *link, a *answer) (out io.Writer, code int) {
-	name, given := c.flags['o']
-	if has(c.flags, 'O') {
-		name, given = path.Base(l.Path), true
-		if name == "/" || name == "." {
+	if c.last.number >= len(c.outputs) || c.outputs[c.last.number].name == "-" {
+		return c.out, 0
+	}
+	name := c.outputs[c.last.number].name
+	if c.outputs[c.last.number].remote {
+		if name = path.Base(l.Path); name == "/" || name == "." {
 			return nil, c.report(curlWriteError, "Remote file name has no length")
 		}
 	}
-	if !given || name == "-" {
-		return c.out, 0
+	c.last.file = name
+	if c.has("create-dirs") {
+		_ = c.machine.Files.MkdirAll(path.Dir(c.path(name)), 0o750) // creating the file fails, too
 	}
 	f, err := c.create(ctx, name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC)
 	if err != nil {
 		return nil, c.report(curlWriteError, "client returned ERROR on write, %d bytes", a.bytes())
 	}
 	return f, 0
-}
-
-// format returns the text of -w.
-func (r *curlReport) format(text string) string {
-	second := func(d time.Duration) string { return fmt.Sprintf("%.6f", d.Seconds()) }
-	scheme := "http"
-	if u, err := url.Parse(r.url); err == nil && u.Scheme != "" {
-		scheme = u.Scheme
-	}
-	version := "1.1"
-	if r.status == 0 {
-		version = "0"
-	}
-	values := strings.NewReplacer(
-		"%{http_code}", fmt.Sprintf("%03d", r.status), "%{response_code}", fmt.Sprintf("%03d", r.status), "%{remote_ip}", r.address, "%{remote_port}", strconv.Itoa(int(r.port)),
-		"%{size_download}", strconv.Itoa(r.size), "%{url_effective}", r.url, "%{url}", r.url, "%{content_type}", r.contentType, "%{exitcode}", strconv.Itoa(r.code), "%{errormsg}", r.message,
-		"%{time_total}", second(r.total), "%{time_connect}", second(r.connected), "%{time_namelookup}", second(r.named), "%{time_starttransfer}", second(r.total), "%{num_redirects}", strconv.Itoa(r.redirects), "%{redirect_url}", r.redirect,
-		"%{http_version}", version, "%{scheme}", scheme, "%{method}", r.method, "%{num_connects}", strconv.Itoa(r.connections), "%{ssl_verify_result}", strconv.Itoa(r.untrusted),
-		"%{proxy_ssl_verify_result}", "0", "%{http_connect}", "000", "%{size_upload}", "0", "%{urlnum}", "0", "%{num_retries}", "0", "%{time_appconnect}", second(0), "%{time_pretransfer}", second(r.connected), "%{time_redirect}", second(0),
-		"%%", "%", `\n`, "\n", `\t`, "\t", `\r`, "\r",
-	)
-	return values.Replace(text)
 }

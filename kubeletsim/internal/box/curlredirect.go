@@ -35,12 +35,12 @@ func (c *curling) follows(l *link, r *http.Request, a *answer, lines []string) b
 	if err != nil {
 		return false
 	}
-	if !has(c.flags, 'L') && !has(c.flags, '\x06') {
+	if !c.has("location") && !c.has("location-trusted") {
 		c.last.redirect = to.String()
 		return false
 	}
 	c.next = to
-	isPost := len(c.data) > 0 && !has(c.flags, 'G')
+	isPost := len(c.data)+len(c.form) > 0 && !c.has("get")
 	moved := a.status == http.StatusMovedPermanently || a.status == http.StatusFound
 	c.asGet = c.asGet || isPost && moved || a.status == http.StatusSeeOther && r.Method != http.MethodHead
 	c.shown += strings.Join(lines, "\r\n") + "\r\n\r\n"
@@ -52,7 +52,7 @@ func (c *curling) redirected(from *link) (l *link, code int) {
 	to := c.next
 	c.next = nil
 	limit := curlMaxRedirects
-	if given, err := strconv.Atoi(c.flags['\x05']); err == nil {
+	if given, err := strconv.Atoi(c.flags["max-redirs"]); err == nil {
 		if limit = min(given, maxCurlRedirects); given < 0 {
 			limit = maxCurlRedirects
 		}
@@ -74,15 +74,27 @@ func (c *curling) redirected(from *link) (l *link, code int) {
 		c.origin = from.Host
 	}
 	c.last.redirects++
+	c.last.redirecting = c.machine.Clock.Since(c.began)
 	c.last.url = l.String()
 	return l, 0
 }
 
 // identify adds the headers of the command line. Another host than the first gets no credentials, unless --location-trusted says so.
 func (c *curling) identify(l *link, r *http.Request) {
-	trusted := c.origin == "" || c.origin == l.Host || has(c.flags, '\x06')
-	if name, password, ok := strings.Cut(c.flags['u'], ":"); ok && trusted {
+	trusted := c.origin == "" || c.origin == l.Host || c.has("location-trusted")
+	if name, password, ok := strings.Cut(c.flags["user"], ":"); ok && trusted {
 		r.SetBasicAuth(name, password)
+	}
+	if trusted {
+		var all []string
+		for _, text := range c.cookies {
+			if strings.Contains(text, "=") { // otherwise it is a file
+				all = append(all, text)
+			}
+		}
+		if len(all) > 0 {
+			r.Header.Set("Cookie", strings.Join(all, ";"))
+		}
 	}
 	var given []string
 	for _, header := range c.headers {

@@ -174,3 +174,82 @@ func ranged(text string) []string {
 	}
 	return all
 }
+
+// curlSetupFailed is curl's exit code for a value of --resolve or --connect-to that it cannot read.
+const curlSetupFailed = 49
+
+// route returns where a request for a URL connects to: host is the one of --connect-to, and address the one of --resolve, or the host.
+// Without one, code is the program's.
+func (c *curling) route(l *link) (host, address string, port int32, code int) {
+	host, port = l.host, l.port
+	for _, text := range c.connectTos {
+		fields := splitColons(text)
+		for len(fields) < 4 {
+			fields = append(fields, "")
+		}
+		if fields[0] != "" && !strings.EqualFold(fields[0], l.host) || fields[1] != "" && fields[1] != strconv.Itoa(int(l.port)) {
+			continue
+		}
+		if fields[2] != "" {
+			host = fields[2]
+		}
+		if fields[3] != "" {
+			n, err := strconv.ParseUint(fields[3], 10, 16)
+			if err != nil {
+				return "", "", 0, c.report(curlSetupFailed, "No valid port number in connect to host string (%s)", fields[3])
+			}
+			port = int32(n)
+		}
+		break
+	}
+	known := map[string]string{}
+	for _, text := range c.resolves {
+		removed := strings.HasPrefix(text, "-")
+		fields := splitColons(strings.TrimLeft(text, "+-"))
+		if removed && len(fields) >= 2 {
+			delete(known, strings.ToLower(fields[0])+":"+fields[1])
+			continue
+		}
+		first := ""
+		if len(fields) >= 3 {
+			first, _, _ = strings.Cut(strings.Join(fields[2:], ":"), ",")
+		}
+		a, err := netip.ParseAddr(strings.Trim(first, "[]"))
+		if _, notPort := strconv.ParseUint(strings.Join(fields[min(1, len(fields)):min(2, len(fields))], ""), 10, 16); err != nil || notPort != nil {
+			return "", "", 0, c.report(curlSetupFailed, "Couldn't parse CURLOPT_RESOLVE entry '%s'", text)
+		}
+		known[strings.ToLower(fields[0])+":"+fields[1]] = a.String()
+	}
+	address = host
+	for _, name := range []string{"*", strings.ToLower(host)} {
+		if a, ok := known[name+":"+strconv.Itoa(int(port))]; ok {
+			address = a
+		}
+	}
+	return host, address, port, 0
+}
+
+// splitColons splits a text at its colons, but for those within brackets, which it removes.
+func splitColons(text string) []string {
+	var fields []string
+	depth, begin := 0, 0
+	for i := range len(text) {
+		switch text[i] {
+		case '[':
+			depth++
+		case ']':
+			depth--
+		case ':':
+			if depth == 0 {
+				fields, begin = append(fields, text[begin:i]), i+1
+			}
+		}
+	}
+	fields = append(fields, text[begin:])
+	for i, field := range fields {
+		if strings.HasPrefix(field, "[") && strings.HasSuffix(field, "]") {
+			fields[i] = field[1 : len(field)-1]
+		}
+	}
+	return fields
+}

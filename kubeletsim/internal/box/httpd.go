@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"net/http"
 	"path"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -115,11 +116,35 @@ func (p *proc) fileAnswer(r *http.Request, late bool, home string) []byte {
 		return p.errorAnswer(http.StatusNotFound, "The requested URL was not found")
 	}
 	at := info.ModTime().UTC()
-	head := p.answerHead(http.StatusOK, mediaType(path.Ext(name)), fmt.Sprintf("Accept-Ranges: bytes\r\nLast-Modified: %s\r\nETag: \"%x-%x\"\r\nContent-Length: %d\r\n", at.Format(http.TimeFormat), at.Unix(), len(data), len(data)))
+	tag, status, kind, part := fmt.Sprintf("%x-%x", at.Unix(), len(data)), http.StatusOK, mediaType(path.Ext(name)), ""
+	if from, to, ok := byteRange(r.Header.Get("Range"), len(data)); ok {
+		kind = "text/html" // whatever it is
+		status, part = http.StatusPartialContent, fmt.Sprintf("Content-Range: bytes %d-%d/%d\r\n", from, to, len(data))
+		data = data[from : to+1]
+	}
+	head := p.answerHead(status, kind, fmt.Sprintf("%sAccept-Ranges: bytes\r\nLast-Modified: %s\r\nETag: \"%s\"\r\nContent-Length: %d\r\n", part, at.Format(http.TimeFormat), tag, len(data)))
 	if r.Method == http.MethodHead {
 		return head
 	}
 	return append(head, data...)
+}
+
+// byteRange reads the header of a request for a part of a file: its first and last byte. BusyBox's httpd heeds FROM- and FROM-TO.
+func byteRange(text string, size int) (from, to int, ok bool) {
+	text, isBytes := strings.CutPrefix(text, "bytes=")
+	first, last, isRange := strings.Cut(text, "-")
+	from, err := strconv.Atoi(first)
+	if !isBytes || !isRange || err != nil || from < 0 || from >= size {
+		return 0, 0, false
+	}
+	if to = size - 1; last != "" {
+		n, err := strconv.Atoi(last)
+		if err != nil || n < from {
+			return 0, 0, false
+		}
+		to = min(to, n)
+	}
+	return from, to, true
 }
 
 // answerHead returns the status line and the headers of an answer.

@@ -73,6 +73,8 @@ type dialed struct {
 	took time.Duration
 	// chance has the random numbers of the connection.
 	chance faults.Chance
+	// secured is when the handshake of TLS was over, and begun when an answer began; zero: there was none.
+	secured, begun time.Time
 	// verify returns why the program does not trust a server's certificate; nil: it trusts each one.
 	verify func(*tls.Certificate) error
 }
@@ -289,7 +291,7 @@ func (p *proc) ask(ctx context.Context, c *dialed, r *http.Request, patience tim
 		if err := p.handshake(ctx, c); err != nil {
 			return nil, err
 		}
-		r.TLS = secure.State(c.host)
+		r.TLS, c.secured = secure.State(c.host), p.machine.Clock.Now()
 	}
 	left := time.Duration(0)
 	if patience > 0 {
@@ -310,6 +312,7 @@ func (p *proc) ask(ctx context.Context, c *dialed, r *http.Request, patience tim
 	for _, change := range answered.Changes {
 		a.change(change)
 	}
+	c.begun = p.machine.Clock.Now().Add(answered.Delay)
 	if slow := answered.Delay + c.Effect.Transfer(len(a.body)); patience > 0 && wait+slow > patience {
 		return nil, cmp.Or(p.sleep(ctx, patience-wait), errLate)
 	} else if err := p.sleep(ctx, slow); err != nil {

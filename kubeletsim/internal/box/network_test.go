@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httputil"
 	"net/netip"
 	"os"
 	"runtime"
@@ -144,6 +145,7 @@ func TestListeningPrograms(t *testing.T) {
 		{server: "sleep 1 | nc -l -p 80 -w 3; echo $?", client: "sleep 99 | nc web 80 & sleep 9; kill $!", served: "0\n"},
 		{server: "nc -l -p 80 -e yes", client: "nc web 80 </dev/null | head -2; date +%s", out: "y\ny\n1000000001\n"},
 		{server: "mkdir /www; echo page >/www/index.html; httpd -f -p 80 -h /www", client: get + "/ | nc web 80 | grep -iv '^date\\|^last\\|^etag'", out: "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-type: text/html\r\nAccept-Ranges: bytes\r\nContent-Length: 5\r\n\r\npage\n"},
+		{server: "cd /tmp; printf 0123456789 >f.txt; httpd -f", client: "for r in 2-4 8-20 -3; do printf 'GET /f.txt HTTP/1.0\r\nRange: bytes=%s\r\n\r\n' $r | nc web 80 | grep -i 'http/\\|range:\\|type\\|^[0-9]'; echo; done", out: "HTTP/1.1 206 Partial Content\r\nContent-type: text/html\r\nContent-Range: bytes 2-4/10\r\n234\n\nHTTP/1.1 206 Partial Content\r\nContent-type: text/html\r\nContent-Range: bytes 8-9/10\r\n89\n\nHTTP/1.1 200 OK\r\nContent-type: text/plain\r\n0123456789\n\n"},
 		{server: "mkdir -p /www/d; httpd -p 80 -h /www; sleep 60", client: "for u in /d /d/ /none; do " + get + "$u | nc web 80 | grep -i 'http/\\|location'; done", out: "HTTP/1.1 302 Found\r\nLocation: /d/\r\nHTTP/1.1 404 Not Found\r\nHTTP/1.1 404 Not Found\r\n"},
 	} {
 		ledger := clock.NewLedger()
@@ -233,6 +235,11 @@ func (*fakeNetwork) Serve(_ *reach.Path, w http.ResponseWriter, r *http.Request)
 		return
 	}
 	w.Header().Set("Content-Type", "text/plain")
+	if strings.HasPrefix(r.URL.Path, "/echo") {
+		request, _ := httputil.DumpRequest(r, true)
+		_, _ = w.Write(request)
+		return
+	}
 	if r.Method != http.MethodHead {
 		_, _ = fmt.Fprintf(w, "%s %s\n", r.Method, r.URL.RequestURI())
 	}

@@ -164,13 +164,6 @@ func moreLongOptions(program string) map[string]byte {
 			"post-data": 'd', "post-file": 'f', "no-check-certificate": 1, "connect-timeout": 'T', "read-timeout": 'T', "dns-timeout": 't', "retry-connrefused": '_', "waitretry": 't', "progress": '_', "no-cache": '_', "no-proxy": '_',
 			"proxy": 'Y', "content-on-error": '_', "show-progress": '_', "non-verbose": 'q',
 		}
-	case "curl":
-		return map[string]byte{
-			"disable": 'q', "silent": 's', "show-error": 'S', "fail": 'f', "fail-with-body": 'f', "insecure": 'k', "location": 'L', "include": 'i', "show-headers": 'i', "head": 'I', "verbose": 'v', "output": 'o', "remote-name": 'O',
-			"max-time": 'm', "write-out": 'w', "request": 'X', "user": 'u', "user-agent": 'A', "referer": 'e', "cookie": 'b', "cookie-jar": 'c', "globoff": 'g', "no-buffer": 'N', "get": 'G', "ipv4": '4', "ipv6": '6',
-			"connect-timeout": 1, "retry": 2, "retry-delay": 3, "retry-max-time": 'e', "retry-connrefused": 'R', "retry-all-errors": 'R', "no-progress-meter": '_', "progress-bar": '#', "compressed": '_', "http1.1": '_', "http1.0": '_', "http2": '_', "http2-prior-knowledge": '_', "http0.9": 7, "no-keepalive": '_',
-			"cacert": 4, "interface": 'e', "capath": 'e', "cert": 'e', "key": 'e', "noproxy": 'e', "tlsv1.2": '_', "location-trusted": 6, "max-redirs": 5, "create-dirs": '_',
-		}
 	case "comm":
 		return map[string]byte{"check-order": '_', "nocheck-order": '_', "output-delimiter": 'o'}
 	}
