@@ -47,6 +47,8 @@ type Report struct {
 
 // Found is a finding.
 type Found struct {
+	// Name identifies the finding: "crash_atomicity_1a2b3c4d".
+	Name         string   `json:"name"`
 	Class        string   `json:"class"`
 	Disturbances []string `json:"disturbances"`
 	// Story describes it, in several lines.
@@ -118,7 +120,7 @@ func (h *hunter) found() *Report {
 	r := &Report{Points: len(h.points), Tried: h.tried, Unmet: h.unmet, Findings: []Found{}}
 	slices.SortStableFunc(h.findings, func(a, b *finding) int { return b.cameBack - a.cameBack })
 	for _, f := range h.findings {
-		one := Found{Class: f.class(), Story: h.story(f), CameBack: f.cameBack, Repeated: f.repeated, Run: f.first.record}
+		one := Found{Name: f.name(), Class: f.class(), Story: h.story(f), CameBack: f.cameBack, Repeated: f.repeated, Run: f.first.record}
 		for _, d := range f.first.disturbances {
 			one.Disturbances = append(one.Disturbances, d.String())
 		}

@@ -67,6 +67,8 @@ type settings struct {
 	ignore   func(kind, namespace, name string) bool
 	// repeats is how often a run with a finding is repeated if it is not exact.
 	repeats int
+	// tests says that regression tests are written.
+	tests bool
 }
 
 // Option changes how Run and Replay work.
@@ -116,17 +118,26 @@ func orDefault(d, other time.Duration) time.Duration {
 // not start, or if two undisturbed runs differ: then it uses something that the seed does not determine, such as the machine's clock.
 func Run(t testing.TB, operator Operator, workload Workload, opts ...Option) {
 	t.Helper()
+	c := calls.begin(t)
+	if c.skipped() {
+		return
+	}
 	h := newHunter(t, operator, workload, opts)
 	if err := h.learn(); err != nil {
 		t.Fatalf("hunt: %v", err)
 	}
+	if c.repetition != nil {
+		h.replay(c.repetition.list)
+		return
+	}
 	h.hunt()
-	h.report()
+	h.report(c)
 }
 
 // Replay runs the workload with disturbances as a finding of Run names them, and fails the test if the run ends as the finding
-// did: it is the regression test of a repair. It fails the test, too, if a disturbance does not read as one, or if its write
-// does not occur.
+// did: it is the regression test of a repair. If a write does not occur any more, since the repair has changed the operator's
+// writes, the disturbance is made at each write of the same resource. The test fails, too, if there is none, or if a disturbance does
+// not read as one.
 //
 //	hunt.Replay(t, operator, workload, []string{"crash after create configmaps default/home-0"})
 func Replay(t testing.TB, operator Operator, workload Workload, disturbances []string, opts ...Option) {

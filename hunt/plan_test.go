@@ -91,6 +91,22 @@ func TestGeneratedNames(t *testing.T) {
 	}
 }
 
+// If a repair has changed the writes, the disturbance is made at the others of its resource.
+func TestElsewhere(t *testing.T) {
+	t.Parallel()
+	pods := func(name string) Point { return Point{Verb: "create", Resource: "pods", Name: name, Nth: 1} }
+	h := &hunter{points: []Point{pods("b"), {Verb: "create", Resource: "secrets", Name: "b", Nth: 1}, pods("c")}}
+	gone, there := Disturbance{Action: CrashBefore, At: pods("a")}, Disturbance{Action: Conflict, At: pods("c")}
+	want := [][]Disturbance{{{Action: CrashBefore, At: pods("b")}, there}, {{Action: CrashBefore, At: pods("c")}, there}}
+	if diff := cmp.Diff(want, h.elsewhere([]Disturbance{gone, there}, []Disturbance{gone})); diff != "" {
+		t.Errorf("the lists differ (-want +got):\n%s", diff)
+	}
+	gone.At.Resource = "nodes"
+	if lists := h.elsewhere([]Disturbance{gone}, []Disturbance{gone}); len(lists) > 0 {
+		t.Errorf("without a write of the resource there are the lists %v", lists)
+	}
+}
+
 // Runs that are made again count as findings how often they end in another way; if their write never occurs, that is an error.
 func TestRepeat(t *testing.T) {
 	t.Parallel()
@@ -114,7 +130,7 @@ func TestRepeat(t *testing.T) {
 		t.Errorf("%v, findings %+v", err, h.findings)
 	}
 	h = hunterOf(func(int) *outcome { return &outcome{unmet: []Disturbance{at}} })
-	if err := h.repeat([]Disturbance{at}); err == nil || err.Error() != "the write of \"crash before create pods a\" does not occur. The operator's writes: none" {
+	if err := h.repeat([]Disturbance{at}); err == nil || err.Error() != "the write of \"crash before create pods a\" does not occur, and no other write of the resource. The operator's writes: none" {
 		t.Errorf("a write that does not occur: %v", err)
 	}
 }

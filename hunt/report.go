@@ -32,10 +32,18 @@ func (f *finding) class() string {
 }
 
 // report fails the test with the findings.
-func (h *hunter) report() {
+func (h *hunter) report(c *call) {
 	h.t.Helper()
 	for i, f := range h.findings {
-		h.t.Errorf("hunt: finding %d of %d: %s", i+1, len(h.findings), h.story(f))
+		story := h.story(f)
+		if h.tests {
+			if file, err := h.writeTest(c, f); err != nil {
+				story += fmt.Sprintf("\n  The test is not written: %v", err)
+			} else {
+				story += fmt.Sprintf("\n  %s does that.", file)
+			}
+		}
+		h.t.Errorf("hunt: finding %d of %d: %s", i+1, len(h.findings), story)
 	}
 	h.t.Logf("hunt: %d writes of the operator, %d disturbed runs (in %d of them the write did not occur), %d findings", len(h.points), h.tried, h.unmet, len(h.findings))
 }
@@ -109,18 +117,6 @@ func firstDivergence(disturbed, base []Call) (i int, differ bool) {
 		}
 	}
 	return 0, false
-}
-
-// replay runs the workload with disturbances once, and fails the test with the finding.
-func (h *hunter) replay(list []Disturbance) {
-	h.t.Helper()
-	o := h.attempt(h.seed, h.workload.Steps, list)
-	if len(o.unmet) > 0 {
-		h.t.Fatalf("hunt: the write of %q does not occur in this workload. The operator's writes:%s", o.unmet[0], indented(clip(o.calls)))
-	}
-	if v := h.judge(o, h.base); v.bad() {
-		h.t.Errorf("hunt: %s", h.story(&finding{first: o, steps: h.workload.Steps, verdict: v, runs: 1}))
-	}
 }
 
 // clip returns the calls around the first disturbance, if there are many.

@@ -1,7 +1,6 @@
 package hunt
 
 import (
-	"fmt"
 	"slices"
 	"sync/atomic"
 )
@@ -40,20 +39,18 @@ func (h *hunter) still(f *finding, steps []Step, disturbances []Disturbance) boo
 	return true
 }
 
-// repeat makes the runs of a finding again. It is an error if the write of a disturbance occurs in none of them.
+// repeat makes the runs of a finding again, or runs with disturbances elsewhere if its write occurs in none of them.
 func (h *hunter) repeat(list []Disturbance) error {
-	outcomes := make([]*outcome, h.repeats)
-	h.inParallel(len(outcomes), func(i int) {
-		if !h.stopped() {
-			outcomes[i] = h.attempt(h.seed, h.workload.Steps, list)
+	outcomes := h.attempts(slices.Repeat([][]Disturbance{list}, h.repeats))
+	met := func(o *outcome) bool { return len(o.unmet) == 0 }
+	if len(outcomes) > 0 && !slices.ContainsFunc(outcomes, met) {
+		first := outcomes[0]
+		if outcomes = h.attempts(h.elsewhere(list, first.unmet)); len(outcomes) == 0 {
+			return neverMet(first)
 		}
-	})
-	outcomes = slices.DeleteFunc(outcomes, func(o *outcome) bool { return o == nil })
+	}
 	for _, o := range outcomes {
 		h.add(o, h.judge(o, h.base))
-	}
-	if h.tried > 0 && h.unmet == h.tried {
-		return fmt.Errorf("the write of %q does not occur. The operator's writes:%s", outcomes[0].unmet[0], indented(clip(outcomes[0].calls)))
 	}
 	for _, f := range h.findings {
 		f.repeated, f.cameBack = h.tried, f.runs

@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -22,6 +24,7 @@ type huntFlags struct {
 	hunt.Binary
 	operator string
 	output   string
+	out      string
 	outputs  outputs
 }
 
@@ -41,7 +44,8 @@ The command is run by the shell, with KUBECONFIG set; it must not be in another 
 Custom resource definitions can be in spec.cluster.objects of the scenario. The clocks of
 the clusters run faster than the machine's, by --speed.
 
-With --replay, only the runs of one finding are made: that is the test of its repair.
+With --replay, only the runs of one finding are made: that is the test of its repair. --out
+writes it as a script, which is run from anywhere, by the minikcm in PATH or in MINIKCM.
 
 The exit code is 1 if there are findings.`,
 		Example: `  minikcm hunt --operator bin/manager scenario.yaml
@@ -65,6 +69,7 @@ The exit code is 1 if there are findings.`,
 	flags.Uint64Var(&f.Seed, "seed", 1, "seed of the clusters, and of the pairs of disturbances")
 	flags.Float64Var(&f.Speed, "speed", 10, "how much faster the clusters' clocks run than the machine's")
 	flags.StringToStringVar(&f.Set, "set", nil, "set a variable of the scenario: --set name=value")
+	flags.StringVar(&f.out, "out", "", "write a script for each finding to this folder, which makes its runs again and fails before the repair")
 	flags.StringVarP(&f.output, "output", "o", "text", "text or json")
 	flags.StringVar(&f.outputs.junit, "junit", "", "write a JUnit XML report to this file")
 	flags.StringVar(&f.outputs.html, "html", "", "write an HTML report of the findings' runs to this file")
@@ -95,6 +100,11 @@ func (f *huntFlags) check() error {
 		return fmt.Errorf("--operator is run by a shell: %w", err)
 	}
 	f.Command = []string{shell, "-c", f.operator}
+	if f.out != "" {
+		if err := os.MkdirAll(f.out, 0o750); err != nil {
+			return fmt.Errorf("--out: %w", err)
+		}
+	}
 	return f.outputs.prepare()
 }
 
@@ -119,6 +129,9 @@ func (f *huntFlags) run(cmd *cobra.Command) error {
 	if err := f.print(cmd.OutOrStdout(), report); err != nil {
 		return err
 	}
+	if err := f.writeScripts(errOut, report.Findings); err != nil {
+		return err
+	}
 	var runs []*runrecord.Run
 	for _, found := range report.Findings {
 		if found.Run != nil {
@@ -134,10 +147,10 @@ func (f *huntFlags) run(cmd *cobra.Command) error {
 	return nil
 }
 
-// replayOf returns the command that makes the runs of a finding again.
+// replayOf returns the arguments of minikcm that makes the runs of a finding again.
 func (f *huntFlags) replayOf(found *hunt.Found) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "minikcm hunt --operator %s %s --seed %d --speed %v", shellQuote(f.operator), shellQuote(f.Scenario), f.Seed, f.Speed)
+	fmt.Fprintf(&b, "hunt --operator %s %s --seed %d --speed %v", shellQuote(f.operator), shellQuote(f.Scenario), f.Seed, f.Speed)
 	for _, name := range slices.Sorted(maps.Keys(f.Set)) {
 		b.WriteString(" --set " + shellQuote(name+"="+f.Set[name]))
 	}
@@ -145,6 +158,36 @@ func (f *huntFlags) replayOf(found *hunt.Found) string {
 		b.WriteString(" --replay " + shellQuote(d))
 	}
 	return b.String()
+}
+
+// writeScripts writes a script for each finding, which works from the folder of this command.
+func (f *huntFlags) writeScripts(errOut io.Writer, findings []hunt.Found) error {
+	if f.out == "" {
+		return nil
+	}
+	here, err := os.Getwd()
+	if err != nil {
+		return err
+	}
+	out, err := filepath.Abs(f.out)
+	if err != nil {
+		return err
+	}
+	back, err := filepath.Rel(out, here)
+	if err != nil {
+		back = here // on another drive
+	}
+	for i := range findings {
+		found := &findings[i]
+		text := "#!/bin/sh\n# It fails until this finding of minikcm hunt is repaired:\n#\n# " + strings.ReplaceAll(strings.TrimSpace(found.Story), "\n", "\n# ") +
+			fmt.Sprintf("\ncd \"$(dirname \"$0\")\"/%s || exit 1\nexec \"${MINIKCM:-minikcm}\" %s\n", shellQuote(filepath.ToSlash(back)), f.replayOf(found))
+		file := filepath.Join(f.out, found.Name+".sh")
+		if err := os.WriteFile(file, []byte(text), 0o700); err != nil {
+			return fmt.Errorf("--out: %w", err)
+		}
+		_, _ = fmt.Fprintf(errOut, "wrote %s\n", file)
+	}
+	return nil
 }
 
 // print prints the findings.
@@ -156,7 +199,7 @@ func (f *huntFlags) print(out io.Writer, report *hunt.Report) error {
 	}
 	var b strings.Builder
 	for i, found := range report.Findings {
-		fmt.Fprintf(&b, "finding %d of %d: %s  Repeat it, and keep it as a test of the repair:\n    %s\n\n", i+1, len(report.Findings), found.Story, f.replayOf(&found))
+		fmt.Fprintf(&b, "finding %d of %d: %s  Repeat it, and keep it as a test of the repair:\n    minikcm %s\n\n", i+1, len(report.Findings), found.Story, f.replayOf(&found))
 	}
 	for _, found := range report.Unrepeated {
 		fmt.Fprintf(&b, "no finding, since it did not come back: %s\n", found.Story)
