@@ -129,6 +129,16 @@ func suiteOf(id int, run *runrecord.Run) suite {
 		})
 		s.Skipped++
 	}
+	for _, f := range run.Failures {
+		if f.Span < 0 && f.Check != "" { // a check of the end of the run
+			reported = true
+			s.Cases = append(s.Cases, testCase{
+				Name: printable(f.Check), ClassName: "minikcm." + s.Name, Time: s.Time,
+				Failure: &problem{Message: printable(firstLine(f.Message)), Type: string(run.Verdict), Text: printable(f.Message)},
+			})
+			s.Failures++
+		}
+	}
 	if run.Verdict != runrecord.Passed && !reported {
 		c := testCase{Name: "the whole run", ClassName: "minikcm." + s.Name, Time: s.Time}
 		c.Error = &problem{Message: printable(firstLine(run.Message)), Type: string(run.Verdict), Text: printable(run.Message)}

@@ -116,6 +116,22 @@ func TestJUnitIsValid(t *testing.T) {
 	}
 }
 
+// A check of a run's end is a test case that has failed, not an error.
+func TestJUnitOfTheEnd(t *testing.T) {
+	t.Parallel()
+	run := saved(t)[1]
+	run.Verdict, run.Message, run.Failures = runrecord.Failed, "leak: one", []runrecord.Failure{{Span: -1, Check: "the hunt", Message: "leak: one\nat the end"}}
+	var out strings.Builder
+	if err := report.JUnit(&out, []*runrecord.Run{run}); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`failures="1" errors="0"`, `<testcase name="the hunt" `, `<failure message="leak: one" type="Failed">leak: one&#xA;at the end</failure>`} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("the report has no %s:\n%s", want, out.String())
+		}
+	}
+}
+
 // The page needs nothing beside itself, runs no script and lets nothing of a run
 // become markup.
 func TestHTML(t *testing.T) {
