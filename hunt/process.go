@@ -22,6 +22,8 @@ type process struct {
 	log   *lastLog
 	ended chan struct{}
 	err   error // of the program, once it has ended
+	// release ends the guard of the program.
+	release func()
 }
 
 // startProcess runs a program with a kubeconfig of the front. ended is called when it has ended.
@@ -49,6 +51,9 @@ func startProcess(ctx context.Context, command []string, f *front, ended func())
 		close(p.ended)
 		ended()
 	}()
+	if p.release, err = processgroup.Guard(p.cmd.Process.Pid); err != nil {
+		p.release = func() {} // there is no shell: it would outlive this process, if that is killed
+	}
 	return p, nil
 }
 
@@ -64,6 +69,7 @@ func (p *process) hasEnded() bool {
 
 // kill ends the program with its children, its connections and its files.
 func (p *process) kill() {
+	p.release()
 	processgroup.End(p.cmd.Process.Pid)
 	<-p.ended
 	p.front.close()

@@ -3,9 +3,11 @@
 package processgroup
 
 import (
+	"context"
 	"errors"
 	"os"
 	"os/exec"
+	"strconv"
 	"syscall"
 )
 
@@ -24,6 +26,23 @@ func Left(cmd *exec.Cmd) bool { return syscall.Kill(-cmd.Process.Pid, 0) == nil 
 func End(leader int) {
 	// It fails only if the group has no process, or none of ours.
 	_ = syscall.Kill(-leader, syscall.SIGKILL)
+}
+
+// Guard kills the group of a running command when this process ends, also if that is killed: a shell in a group of its own waits for
+// the end of a pipe that this process holds. release ends the guard.
+func Guard(leader int) (release func(), err error) {
+	cmd := exec.CommandContext(context.Background(), "sh", "-c", `read _; kill -s KILL -- "-$1"`, "sh", strconv.Itoa(leader))
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if _, err := cmd.StdinPipe(); err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	return func() {
+		_ = cmd.Process.Kill() // before its pipe is closed
+		_ = cmd.Wait()         // it was killed
+	}, nil
 }
 
 // Exists reports whether there is a process with the ID.

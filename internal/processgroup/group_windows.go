@@ -15,6 +15,9 @@ func Left(*exec.Cmd) bool { return false }
 // End kills the remaining processes of the group of a command that has ended.
 func End(int) {}
 
+// Guard does nothing: a command that was started outlives this process.
+func Guard(int) (release func(), err error) { return func() {}, nil }
+
 // processQueryLimitedInformation and stillActive are constants of the Windows API that package
 // syscall does not have.
 const (
