@@ -17,6 +17,8 @@ type Options struct {
 	Scenario Scenario
 	// Writes and Events are the numbers of writes and events to keep; 0 is a sane number.
 	Writes, Events int
+	// NoCurves leaves out how much the controllers worked when; the totals are kept.
+	NoCurves bool
 }
 
 // Recorder collects what happens. Its methods may be called from several goroutines,
@@ -49,7 +51,9 @@ func Start(cluster *minikcm.Cluster, opts Options) *Recorder {
 			r.seen.wrote(max(w.Time.Sub(r.start), 0), w, old, obj)
 		}
 	}))
-	r.sampleLater()
+	if !opts.NoCurves {
+		r.sampleLater()
+	}
 	return r
 }
 
