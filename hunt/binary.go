@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"minikcm.dev/minikcm"
@@ -126,8 +127,8 @@ func (h *hunter) found() *Report {
 		}
 		if one.Run != nil {
 			one.Run.Scenario.Name = fmt.Sprintf("%s (%s)", one.Run.Scenario.Name, one.Class)
-			one.Run.Verdict, one.Run.Message = runrecord.Failed, one.Story
-			one.Run.Failures = append(one.Run.Failures, runrecord.Failure{At: one.Run.Cluster, Span: -1, Check: "the hunt", Message: one.Story})
+			one.Run.Verdict, one.Run.Message = runrecord.Failed, fmt.Sprintf("%s: %s\n%s", one.Class, strings.Join(one.Disturbances, ", "), one.Story)
+			one.Run.Failures = append(one.Run.Failures, runrecord.Failure{At: one.Run.Cluster, Span: -1, Check: "the hunt", Message: one.Run.Message})
 		}
 		if f.cameBack == 0 && f.repeated > 0 {
 			r.Unrepeated = append(r.Unrepeated, one)

@@ -12,14 +12,20 @@ import (
 // programOf is the hunt of an operator that the test's program runs as.
 func programOf(t *testing.T, name string, trials int) hunt.Binary {
 	t.Helper()
+	return hunt.Binary{
+		Command: operatorCommand(t, name), Scenario: "testdata/shops.yaml",
+		Seed: 1, Trials: trials, Parallel: 2, Repeats: 1, Budget: 5 * time.Minute, Speed: 10,
+	}
+}
+
+// operatorCommand runs an operator as a program.
+func operatorCommand(t *testing.T, name string) []string {
+	t.Helper()
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return hunt.Binary{
-		Command: []string{"env", operatorVariable + "=" + name, exe}, Scenario: "testdata/shops.yaml",
-		Seed: 1, Trials: trials, Parallel: 2, Repeats: 1, Budget: 5 * time.Minute, Speed: 10,
-	}
+	return []string{"env", operatorVariable + "=" + name, exe}
 }
 
 // A program is killed at its writes, and what it leaves behind is found, and comes back.
@@ -73,6 +79,8 @@ func TestBinaryMistakes(t *testing.T) {
 	}{
 		"is not there":  {[]string{"./no-such-operator"}, "starting the operator"},
 		"ends at once":  {[]string{"sh", "-c", "echo no configuration; exit 3"}, "ended before its first request (exit status 3). Its last lines:\n    no configuration"},
+		"asks nothing":  {[]string{"sh", "-c", "echo using another cluster; exec sleep 600"}, "made no request within 30s: does it use the cluster of KUBECONFIG? Its last lines:\n    using another cluster"},
+		"never rests":   {operatorCommand(t, "restless"), "does not come to rest: it writes after 2m30s, too."},
 		"ends silently": {[]string{"true"}, "ended before its first request (exit status 0). It printed nothing."},
 	} {
 		t.Run(name, func(t *testing.T) {

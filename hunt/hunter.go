@@ -44,11 +44,15 @@ type finding struct {
 	steps []Step
 	// verdict describes the end.
 	verdict verdict
-	// runs counts the disturbed runs that end like this.
-	runs int
+	// runs counts the disturbed runs that end like this. others are some of them, if runs are not exact.
+	runs   int
+	others []*outcome
 	// repeated counts the repetitions of a run that is not exact, and cameBack those that ended like this.
 	repeated, cameBack int
 }
+
+// maxOthers caps the runs that are repeated if a first one has not come back.
+const maxOthers = 4
 
 func newHunter(t testing.TB, operator Operator, workload Workload, opts []Option) *hunter {
 	t.Helper()
@@ -183,7 +187,11 @@ func (h *hunter) add(o *outcome, v verdict) {
 	}
 	same := slices.IndexFunc(h.findings, func(f *finding) bool { return f.verdict.signature() == v.signature() })
 	if same >= 0 {
-		h.findings[same].runs++
+		f := h.findings[same]
+		f.runs++
+		if !h.exact && len(f.others) < maxOthers {
+			f.others = append(f.others, o)
+		}
 		return
 	}
 	h.findings = append(h.findings, &finding{first: o, steps: h.workload.Steps, verdict: v, runs: 1})

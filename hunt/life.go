@@ -10,7 +10,9 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"minikcm.dev/minikcm"
@@ -65,7 +67,9 @@ type course struct {
 	calls   []Call
 	watched map[string]bool
 	newest  int64 // revision of the cluster
-	failure error // of a request that could not be read
+	// generated has, for names that the server has generated, what they are in all runs.
+	generated map[string]string
+	failure   error // of a request that could not be read
 	// inBurst counts the writes since burst, within a second.
 	burst   time.Time
 	inBurst int
@@ -88,12 +92,15 @@ type life struct {
 func newCourse(cluster *minikcm.Cluster, planned []Disturbance) *course {
 	c := &course{
 		cluster: cluster, ledger: cluster.Ledger(), begin: cluster.Clock().Now(), planned: slices.Clone(planned),
-		met: map[Point]int{}, watched: map[string]bool{}, wake: func() {},
+		met: map[Point]int{}, watched: map[string]bool{}, generated: map[string]string{}, wake: func() {},
 	}
-	cluster.Writes().Observe(func(w *minikcm.Write) {
+	cluster.Writes().ObserveObjects(func(w *minikcm.Write, _, object runtime.Object) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.newest = max(c.newest, w.Revision)
+		if m, err := meta.Accessor(object); err == nil && m.GetGenerateName() != "" {
+			c.generated[m.GetName()] = m.GetGenerateName() + "*"
+		}
 	})
 	written := cluster.Writes().Writes(nil)
 	c.mu.Lock()

@@ -15,7 +15,7 @@ import (
 const operatorVariable = "MINIKCM_HUNT_OPERATOR"
 
 // programs are the operators that are run as programs.
-var programs = map[string]reconciling{"sound": reconcileSound, "edged": reconcileEdged}
+var programs = map[string]reconciling{"sound": reconcileSound, "edged": reconcileEdged, "restless": reconcileRestless}
 
 func TestMain(m *testing.M) {
 	ctrl.SetLogger(logr.Discard())

@@ -131,6 +131,16 @@ func reconcileEdged(ctx context.Context, k client.Client, s *corev1.ConfigMap, r
 	return ctrl.Result{}, err
 }
 
+// reconcileRestless counts its reconciles in the shop, each of which leads to the next.
+func reconcileRestless(ctx context.Context, k client.Client, s *corev1.ConfigMap, _ ctrl.Request) (ctrl.Result, error) {
+	if s == nil {
+		return ctrl.Result{}, nil
+	}
+	turns, _ := strconv.Atoi(s.Data["turns"])
+	s.Data["turns"] = strconv.Itoa(turns + 1)
+	return ctrl.Result{RequeueAfter: 5 * time.Second}, k.Update(ctx, s)
+}
+
 func create(objects ...client.Object) hunt.Step {
 	return hunt.Step{Name: "create " + objects[0].GetName(), Do: func(ctx context.Context, c *minikcmtest.Cluster) error {
 		for _, o := range objects {

@@ -134,3 +134,25 @@ func TestRepeat(t *testing.T) {
 		t.Errorf("a write that does not occur: %v", err)
 	}
 }
+
+// A run that came about by chance gives way to one of the same end that comes back.
+func TestRepeatFinding(t *testing.T) {
+	t.Parallel()
+	chance, rule := []Disturbance{{Action: CrashBefore}}, []Disturbance{{Action: CrashAfter}}
+	ended := func(list []Disturbance) *outcome { return &outcome{failure: "it ended", disturbances: list} }
+	h := &hunter{settings: settings{repeats: 4, parallel: 1}, base: &outcome{}}
+	h.attempt = func(_ uint64, _ []Step, list []Disturbance) *outcome {
+		if list[0] == rule[0] {
+			return ended(list)
+		}
+		return &outcome{disturbances: list}
+	}
+	for _, list := range [][]Disturbance{chance, chance, rule, chance} {
+		h.add(ended(list), h.judge(ended(list), h.base))
+	}
+	f := h.findings[0]
+	h.repeatFinding(f)
+	if f.cameBack != 4 || f.repeated != 4 || f.first.disturbances[0] != rule[0] {
+		t.Errorf("%v came back %d times of %d", f.first.disturbances, f.cameBack, f.repeated)
+	}
+}

@@ -86,7 +86,7 @@ func (w *Workload) read(steps []Step) (*scenarios.Scenario, error) {
 // runScenario runs a scenario to its end, and lets time rest.
 func (r *trial) runScenario(ctx context.Context, s *scenarios.Scenario) error {
 	result, err := scenarios.Run(ctx, s, scenarios.Options{
-		Seed: r.seed, Cluster: r.cluster.Cluster, Driver: &driver{trial: r}, Leeway: leeway, Rest: r.workload.rest(),
+		Seed: r.seed, Cluster: r.cluster.Cluster, Driver: &driver{trial: r}, Leeway: leeway, Rest: r.workload.rest(), NoCurves: true,
 	})
 	if err != nil {
 		return err

@@ -99,6 +99,9 @@ func (l *life) meets(at Point) (index int, action Action) {
 	c := l.course
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if name, ok := c.generated[at.Name]; ok {
+		at.Name = name
+	}
 	c.met[at]++ // at has no number yet
 	at.Nth = c.met[at]
 	index = len(c.calls)

@@ -41,8 +41,8 @@ scenario fails, is a finding. Each finding is repeated, and one that does not co
 listed as such.
 
 The command is run by the shell, with KUBECONFIG set; it must not be in another container.
-Custom resource definitions can be in spec.cluster.objects of the scenario. The clocks of
-the clusters run faster than the machine's, by --speed.
+Custom resource definitions can be in files and folders that spec.cluster.objects of the
+scenario names. The clocks of the clusters run faster than the machine's, by --speed.
 
 With --replay, only the runs of one finding are made: that is the test of its repair. --out
 writes it as a script, which is run from anywhere, by the minikcm in PATH or in MINIKCM.

@@ -1,0 +1,2 @@
+// Package controller reconciles sites.
+package controller
