@@ -10,7 +10,7 @@ import (
 // newContainers returns the container runtime of all nodes. It knows pods as podEntry shows them.
 func (k *network) newContainers(makers *makers) *containers.Runtime {
 	return containers.New(containers.Options{
-		Network: k.fabric, Certificate: k.Certificate, Serve: k.serve, Socket: k.socket, Exchange: k.exchange,
+		Network: k.fabric, Certificate: k.Certificate, RouterCertificate: k.RouterCertificate, Serve: k.serve, Socket: k.socket, Exchange: k.exchange,
 		Client: k.opts.Client, AsNode: k.asNode, ConfigOf: k.opts.ConfigOf, WatchVolumes: k.watchVolumes, Images: k.images, AssumesSecrets: makers.in,
 		Clock: k.opts.Clock, Ledger: k.opts.Ledger, Logger: k.opts.Logger,
 	})

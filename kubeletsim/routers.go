@@ -2,12 +2,11 @@ package kubeletsim
 
 import (
 	"context"
+	"crypto/tls"
 	"net/http"
 	"net/netip"
 	"slices"
 	"strconv"
-
-	"k8s.io/apimachinery/pkg/types"
 
 	"minikcm.dev/minikcm/internal/network/reach"
 	"minikcm.dev/minikcm/internal/network/routes"
@@ -175,8 +174,8 @@ func (k *network) forward(path *reach.Path, w http.ResponseWriter, r *http.Reque
 	})
 }
 
-// Certificates returns the names of the Secrets that may have the certificate of the router at the end of a path for a host, the preferred
-// one first.
-func (k *network) Certificates(ctx context.Context, path *reach.Path, host string) ([]types.NamespacedName, error) {
-	return k.fabric.Certificates(ctx, *path.Router, routes.HostOf(host), path.Frontend.Port.Port)
+// RouterCertificate returns the certificate that the router at the end of a path presents for a host: the one in the first Secret that has
+// one, or else one that no client trusts.
+func (k *network) RouterCertificate(ctx context.Context, path *reach.Path, host string) (*tls.Certificate, error) {
+	return k.fabric.Certificate(ctx, *path.Router, routes.HostOf(host), path.Frontend.Port.Port)
 }

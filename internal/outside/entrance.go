@@ -4,14 +4,12 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
-	"fmt"
 	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
 	"time"
 
-	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/klog/v2"
 
 	"minikcm.dev/minikcm"
@@ -43,23 +41,16 @@ type entrance struct {
 	answers *proxyserver.Server
 	// transport reaches processes of this machine.
 	transport *http.Transport
-	// secrets reads the certificates of routers, and fallback is used where there is none.
-	secrets  corev1client.SecretsGetter
-	fallback fallbackCertificate
 }
 
 // newEntrance returns an entrance whose connections end with ctx.
-func newEntrance(ctx context.Context, cluster *minikcm.Cluster, logger klog.Logger) (*entrance, error) {
-	client, err := corev1client.NewForConfig(cluster.ConfigFor(user, "system:masters"))
-	if err != nil {
-		return nil, fmt.Errorf("making the client for the certificates of Ingresses: %w", err)
-	}
-	e := &entrance{kubelets: cluster.Kubelets(), ledger: cluster.Ledger(), secrets: client, logger: logger, connections: proxyserver.NewConnections(maxConnections), transport: &http.Transport{
+func newEntrance(ctx context.Context, cluster *minikcm.Cluster, logger klog.Logger) *entrance {
+	e := &entrance{kubelets: cluster.Kubelets(), ledger: cluster.Ledger(), logger: logger, connections: proxyserver.NewConnections(maxConnections), transport: &http.Transport{
 		DialContext:         func(ctx context.Context, _, address string) (net.Conn, error) { return relay.Dial(ctx, address) },
 		MaxIdleConnsPerHost: 1, IdleConnTimeout: proxyserver.IdleTimeout,
 	}}
 	e.answers = proxyserver.NewServer(ctx, http.HandlerFunc(e.answer), logger, withPath, secure.Speak)
-	return e, nil
+	return e
 }
 
 // close returns when all connections have ended. The context has ended, and nothing listens any more.

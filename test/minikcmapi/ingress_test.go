@@ -7,6 +7,7 @@ import (
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/base64"
 	"encoding/pem"
 	"fmt"
 	"io"
@@ -14,6 +15,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -21,6 +23,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"minikcm.dev/minikcm/internal/network/reach"
 	"minikcm.dev/minikcm/internal/outside"
@@ -112,8 +115,15 @@ func TestIngressHasAnAddress(t *testing.T) {
 		t.Errorf("the Ingress of another controller has the address %q", got)
 	}
 	events, err := m.Client().CoreV1().Events("default").List(t.Context(), metav1.ListOptions{FieldSelector: "involvedObject.kind=Ingress"})
-	if err != nil || len(events.Items) != 1 || events.Items[0].Reason != "Sync" || events.Items[0].InvolvedObject.Name != "shop" {
-		t.Errorf("events %+v, %v", events, err)
+	var said []string
+	for i := range events.Items {
+		said = append(said, events.Items[i].InvolvedObject.Name+" "+events.Items[i].Reason+" "+events.Items[i].Message)
+	}
+	if want := []string{
+		"shop DefaultCertificate Secret default/shop does not exist: the router presents its default certificate, which no client trusts, for shop.example",
+		"shop Sync Scheduled for sync",
+	}; err != nil || !slices.Equal(slices.Sorted(slices.Values(said)), want) {
+		t.Errorf("events %q, %v", said, err)
 	}
 	m.ingress("second", "simulated", map[string]string{"shop.example/": "web"}, nil)
 	m.pass(time.Minute)
@@ -211,9 +221,29 @@ func TestIngressOverTLS(t *testing.T) {
 	if got := get(t, untrusting, "https://shop.example/cart"); !strings.HasPrefix(got, "200 pod: cart\n") {
 		t.Errorf("without a Secret and without verifying, got %q", got)
 	}
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "shop"}, Type: corev1.SecretTypeTLS, Data: map[string][]byte{corev1.TLSCertKey: certificate, corev1.TLSPrivateKeyKey: key}}
+	if got := m.curl("first", "-sS https://shop.example/cart"); !strings.HasPrefix(got, "curl: (60) SSL certificate problem: self-signed certificate\n") || !strings.HasSuffix(got, "\n60\n") {
+		t.Errorf("in a pod, without a Secret: %q", got)
+	}
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "shop"}, Type: corev1.SecretTypeTLS, Data: map[string][]byte{corev1.TLSCertKey: certificate, corev1.TLSPrivateKeyKey: []byte("broken")}}
 	if _, err := m.Client().CoreV1().Secrets("default").Create(t.Context(), secret, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
+	}
+	if got := m.curl("second", "-sS --cacert /certs/tls.crt https://shop.example/cart"); !strings.HasPrefix(got, "curl: (60) ") {
+		t.Errorf("in a pod, with a broken key: %q", got)
+	}
+	events, err := m.Client().CoreV1().Events("default").List(t.Context(), metav1.ListOptions{FieldSelector: "reason=DefaultCertificate"})
+	if err != nil || len(events.Items) != 2 || !strings.Contains(events.Items[0].Message+events.Items[1].Message, "Secret default/shop has no certificate with its key: tls: failed to find any PEM data in key input: ") {
+		t.Errorf("events %+v, %v", events.Items, err)
+	}
+	patch := fmt.Sprintf(`{"data": {"tls.key": %q}}`, base64.StdEncoding.EncodeToString(key))
+	if _, err := m.Client().CoreV1().Secrets("default").Patch(t.Context(), "shop", types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if got := m.curl("third", "-sS --cacert /certs/tls.crt https://shop.example/cart"); !strings.HasPrefix(got, "pod: cart\n") {
+		t.Errorf("in a pod, with a Secret: %q", got)
+	}
+	if got := m.curl("fourth", "-sS https://shop.example/cart"); !strings.HasPrefix(got, "curl: (60) ") {
+		t.Errorf("in a pod that does not trust it: %q", got)
 	}
 	if got := get(t, secure(trusted), "https://shop.example/cart"); !strings.HasPrefix(got, "200 pod: cart\n") {
 		t.Errorf("with a Secret, got %q", got)
@@ -221,6 +251,27 @@ func TestIngressOverTLS(t *testing.T) {
 	if got := get(t, secure(trusted), "https://shop.example/dev"); !strings.Contains(got, "X-Forwarded-Proto=https X-Forwarded-Port=443 ") {
 		t.Errorf("to a process, got %q", got)
 	}
+}
+
+// curl runs curl in a pod with the certificate of the shop, and returns its output and its exit code.
+func (m *machine) curl(name, options string) string {
+	m.t.Helper()
+	optional := true
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	pod.Spec.RestartPolicy = corev1.RestartPolicyNever
+	pod.Spec.Containers = []corev1.Container{{
+		Name: "main", Image: "tools", Command: []string{"sh", "-c", "curl " + options + " 2>&1; echo $?"}, VolumeMounts: []corev1.VolumeMount{{Name: "certs", MountPath: "/certs"}},
+	}}
+	pod.Spec.Volumes = []corev1.Volume{{Name: "certs", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "shop", Optional: &optional}}}}
+	if _, err := m.Client().CoreV1().Pods("default").Create(m.t.Context(), pod, metav1.CreateOptions{}); err != nil {
+		m.t.Fatal(err)
+	}
+	m.pass(10 * time.Second)
+	log, err := m.Client().CoreV1().Pods("default").GetLogs(name, &corev1.PodLogOptions{}).DoRaw(m.t.Context())
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	return string(log)
 }
 
 // certificateFor returns a certificate for a name and its key.

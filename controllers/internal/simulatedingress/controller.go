@@ -1,9 +1,11 @@
 package simulatedingress
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"sync"
@@ -38,7 +40,7 @@ func Descriptor() controller.Descriptor {
 	return controller.Descriptor{
 		Name: Name, Account: Account,
 		About:   "serves the Ingresses of IngressClasses whose controller is minikcm.dev/simulated (not one of upstream's)",
-		Watches: []string{"ingressclasses", "services", "ingresses"}, Writes: []string{"services", "ingresses/status"},
+		Watches: []string{"ingressclasses", "services", "ingresses", "secrets"}, Writes: []string{"services", "ingresses/status"},
 		Docs:  "concepts/services-networking/ingress-controllers/",
 		Build: build,
 	}
@@ -54,9 +56,15 @@ type Controller struct {
 	loop     loop.Loop
 
 	mu sync.Mutex
-	// ingresses watches Ingresses; nil before there is a class.
-	ingresses    cache.SharedIndexInformer
-	registration cache.ResourceEventHandlerRegistration
+	// ingresses watches Ingresses, and secrets reads Secrets; nil before there is a class.
+	ingresses cache.SharedIndexInformer
+	secrets   corelisters.SecretLister
+	// synced reports whether the Secrets that exist are known.
+	synced cache.DoneChecker
+	// end removes the handlers of both.
+	end func() error
+	// users are the Ingresses that name a Secret.
+	users map[types.NamespacedName]map[types.NamespacedName]bool
 	// seen records the Ingresses that were reconciled.
 	seen map[types.NamespacedName]seen
 	// table has the rules of the Ingresses whose class is served.
@@ -72,11 +80,14 @@ type seen struct {
 	status []networkingv1.IngressLoadBalancerIngress
 	// lost are the hosts and paths that other rules have.
 	lost []string
+	// secrets are those that it names, and untrusted is what is wrong with them.
+	secrets   []types.NamespacedName
+	untrusted []string
 }
 
 func build(p *controller.Parts) error {
 	classes, services := p.Informers.IngressClasses(), p.Informers.Services()
-	c := &Controller{env: p.Env, client: p.Client, classes: classes.Lister(), services: services.Lister(), events: p.Recorder.For(p.Name), seen: map[types.NamespacedName]seen{}}
+	c := &Controller{env: p.Env, client: p.Client, classes: classes.Lister(), services: services.Lister(), events: p.Recorder.For(p.Name), seen: map[types.NamespacedName]seen{}, users: map[types.NamespacedName]map[types.NamespacedName]bool{}}
 	c.loop = loop.New(p.Options(), c)
 	p.Go(c.run)
 	c.loop.Watch(classes.Informer(), loop.Self)
@@ -105,44 +116,71 @@ func (c *Controller) run(ctx context.Context) error {
 	err := c.loop.Run(ctx)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.registration != nil {
-		err = errors.Join(err, c.ingresses.RemoveEventHandler(c.registration))
+	if c.end != nil {
+		err = errors.Join(err, c.end())
 	}
 	return err
 }
 
-// begin starts to watch Ingresses.
+// begin starts to watch Ingresses and their Secrets.
 func (c *Controller) begin() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.registration != nil {
+	if c.end != nil {
 		return nil
 	}
-	add := func(obj any) {
-		if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
-			obj = gone.Obj
+	secrets := c.env.Informers.Secrets()
+	c.ingresses, c.secrets = c.env.Informers.Ingresses().Informer(), secrets.Lister()
+	follow := func(informer cache.SharedIndexInformer, see func(obj any)) (cache.ResourceEventHandlerRegistration, error) {
+		last := func(obj any) {
+			if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+				obj = gone.Obj
+			}
+			see(obj)
 		}
-		if i, ok := obj.(*networkingv1.Ingress); ok {
-			c.add(i)
-		}
+		return informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: last, UpdateFunc: func(_, obj any) { last(obj) }, DeleteFunc: last})
 	}
-	c.ingresses = c.env.Informers.Ingresses().Informer()
-	registration, err := c.ingresses.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: add, UpdateFunc: func(_, obj any) { add(obj) }, DeleteFunc: add})
+	ofIngresses, err := follow(c.ingresses, func(obj any) {
+		if i, ok := obj.(*networkingv1.Ingress); ok {
+			c.add(i, loop.KeyOf(i))
+		}
+	})
 	if err != nil {
 		return fmt.Errorf("watching Ingresses: %w", err)
 	}
-	c.registration = registration
+	ofSecrets, err := follow(secrets.Informer(), c.seeSecret)
+	if err != nil {
+		return errors.Join(fmt.Errorf("watching Secrets: %w", err), c.ingresses.RemoveEventHandler(ofIngresses))
+	}
+	c.synced = ofSecrets.HasSyncedChecker()
+	c.end = func() error {
+		return errors.Join(c.ingresses.RemoveEventHandler(ofIngresses), secrets.Informer().RemoveEventHandler(ofSecrets))
+	}
 	c.env.StartInformers()
 	return nil
 }
 
-// add queues an Ingress, with its revision as the cause.
-func (c *Controller) add(i *networkingv1.Ingress) {
-	if revision, err := strconv.ParseInt(i.ResourceVersion, 10, 64); err == nil {
-		c.loop.Add(loop.KeyOf(i), revision)
+// seeSecret queues the Ingresses that name a Secret.
+func (c *Controller) seeSecret(obj any) {
+	secret, ok := obj.(*corev1.Secret)
+	if !ok {
 		return
 	}
-	c.loop.Add(loop.KeyOf(i))
+	c.mu.Lock()
+	users := slices.SortedFunc(maps.Keys(c.users[loop.KeyOf(secret)]), func(a, b types.NamespacedName) int { return cmp.Compare(a.String(), b.String()) })
+	c.mu.Unlock()
+	for _, user := range users {
+		c.add(secret, user)
+	}
+}
+
+// add queues an Ingress, with the revision of an object as the cause.
+func (c *Controller) add(because metav1.Object, key types.NamespacedName) {
+	if revision, err := strconv.ParseInt(because.GetResourceVersion(), 10, 64); err == nil {
+		c.loop.Add(key, revision)
+		return
+	}
+	c.loop.Add(key)
 }
 
 // Reconcile brings up to date what a class or an Ingress needs.
@@ -248,6 +286,10 @@ func (c *Controller) reconcileIngress(ctx context.Context, key types.NamespacedN
 			c.events.Event(i, corev1.EventTypeWarning, "Rejected", problem)
 		}
 	}
+	untrusted, err := c.verify(ctx, key, i, before)
+	if err != nil {
+		return err
+	}
 	name := routes.Router{Name: class.Name}.Service()
 	service, err := c.services.Services(name.Namespace).Get(name.Name)
 	if apierrors.IsNotFound(err) {
@@ -257,8 +299,35 @@ func (c *Controller) reconcileIngress(ctx context.Context, key types.NamespacedN
 		return fmt.Errorf("getting Service %s: %w", name, err)
 	}
 	status := addressesOf(service)
-	c.remember(key, seen{uid: i.UID, generation: i.Generation, class: class.Name, status: status, lost: lost})
+	c.remember(key, seen{uid: i.UID, generation: i.Generation, class: class.Name, status: status, lost: lost, secrets: secretsOf(i), untrusted: untrusted})
 	return c.write(ctx, i, status)
+}
+
+// verify returns what is wrong with the certificates of an Ingress, and reports what is new. The Ingress is woken when one of its Secrets
+// changes from now on.
+func (c *Controller) verify(ctx context.Context, key types.NamespacedName, i *networkingv1.Ingress, before seen) ([]string, error) {
+	before.secrets = secretsOf(i)
+	c.remember(key, before)
+	if len(before.secrets) > 0 {
+		select {
+		case <-c.synced.Done():
+		case <-ctx.Done():
+			return nil, fmt.Errorf("waiting for the Secrets of Ingress %s: %w", key, context.Cause(ctx))
+		}
+	}
+	untrusted := certificateProblems(i, func(name string) *corev1.Secret {
+		secret, err := c.secrets.Secrets(i.Namespace).Get(name)
+		if err != nil {
+			return nil
+		}
+		return secret
+	})
+	for _, problem := range untrusted {
+		if !slices.Contains(before.untrusted, problem) {
+			c.events.Event(i, corev1.EventTypeWarning, "DefaultCertificate", problem)
+		}
+	}
+	return untrusted, nil
 }
 
 // compare returns what other rules have of an Ingress. If its rules changed, it wakes those that lose, or lost, a
@@ -282,7 +351,7 @@ func (c *Controller) compare(key types.NamespacedName, i *networkingv1.Ingress, 
 // forget forgets an Ingress, and wakes those that lost a host and path to it.
 func (c *Controller) forget(key types.NamespacedName) {
 	c.mu.Lock()
-	delete(c.seen, key)
+	c.setLocked(key, nil)
 	outdone := c.table.Outdone(key)
 	c.table.DeleteIngress(key)
 	c.mu.Unlock()
@@ -295,7 +364,27 @@ func (c *Controller) forget(key types.NamespacedName) {
 func (c *Controller) remember(key types.NamespacedName, s seen) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.seen[key] = s
+	c.setLocked(key, &s)
+}
+
+// setLocked replaces what was done for an Ingress; nil forgets it. It requires the lock.
+func (c *Controller) setLocked(key types.NamespacedName, s *seen) {
+	for _, secret := range c.seen[key].secrets {
+		if delete(c.users[secret], key); len(c.users[secret]) == 0 {
+			delete(c.users, secret)
+		}
+	}
+	if s == nil {
+		delete(c.seen, key)
+		return
+	}
+	c.seen[key] = *s
+	for _, secret := range s.secrets {
+		if c.users[secret] == nil {
+			c.users[secret] = map[types.NamespacedName]bool{}
+		}
+		c.users[secret][key] = true
+	}
 }
 
 // write writes the status of an Ingress if it differs.

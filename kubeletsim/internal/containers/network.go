@@ -60,11 +60,14 @@ func (n ownNetwork) Certificate(ctx context.Context, path *reach.Path, name stri
 	if address := processOf(path); address != "" {
 		return presented(ctx, address, name)
 	}
+	if path.Router != nil && path.Listener.TLS {
+		return n.runtime.opts.RouterCertificate(ctx, path, name)
+	}
 	source := n.runtime.opts.Certificate(path)
 	switch {
 	case source != nil:
 		return source(ctx)
-	case path.Router != nil && !path.Listener.TLS, path.HealthCheck != nil:
+	case path.Router != nil, path.HealthCheck != nil:
 		return nil, secure.ErrPlain
 	case path.Pod == nil, path.Listener == nil, path.Listener.Unknown, path.Listener.TLS: // the last is one of another process
 		return nil, nil

@@ -2,6 +2,7 @@ package containers
 
 import (
 	"context"
+	"crypto/tls"
 	"net/http"
 	"net/netip"
 
@@ -37,14 +38,15 @@ type Options struct {
 	Images *images.Profiles
 	// AssumesSecrets reports whether a Secret that does not exist in a namespace is assumed to, with unknown content.
 	AssumesSecrets func(namespace string) bool
-	// Network is what programs in containers reach, Certificate the source of the certificate of a TLS server at the end of a path, and
-	// Serve answers a request there, Socket the program that listens there, and Exchange answers data that is no request of HTTP. Nil: they reach nothing.
-	Network     *fabric.Fabric
-	Certificate func(path *reach.Path) secure.Source
-	Serve       func(path *reach.Path, w http.ResponseWriter, r *http.Request)
-	Socket      func(path *reach.Path) *box.Socket
-	Exchange    func(ctx context.Context, path *reach.Path, peer netip.AddrPort, data []byte) ([]byte, error)
-	Clock       clock.Clock
+	// Network is what programs in containers reach, Certificate the source of the certificate of a TLS server at the end of a path,
+	// RouterCertificate the certificate of a router for a host, and Serve answers a request there, Socket the program that listens there, and Exchange answers data that is no request of HTTP. Nil: they reach nothing.
+	Network           *fabric.Fabric
+	Certificate       func(path *reach.Path) secure.Source
+	RouterCertificate func(ctx context.Context, path *reach.Path, host string) (*tls.Certificate, error)
+	Serve             func(path *reach.Path, w http.ResponseWriter, r *http.Request)
+	Socket            func(path *reach.Path) *box.Socket
+	Exchange          func(ctx context.Context, path *reach.Path, peer netip.AddrPort, data []byte) ([]byte, error)
+	Clock             clock.Clock
 	// Ledger counts the processes that run; nil: they are not counted.
 	Ledger *clock.Ledger
 	Logger klog.Logger

@@ -2,6 +2,7 @@ package fabric
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"maps"
 	"net/netip"
@@ -57,6 +58,8 @@ type Fabric struct {
 	ready     bool
 	// routing means that the objects of routers are watched.
 	routing bool
+	// fallback returns the certificate of routers where no Secret has one.
+	fallback func() (*tls.Certificate, error)
 
 	mu      sync.Mutex
 	cluster *reach.Cluster
@@ -75,7 +78,7 @@ type Fabric struct {
 
 // New returns a network without objects.
 func New(opts Options) *Fabric {
-	f := &Fabric{opts: opts, cluster: reach.New(), affinities: map[string]*services.Affinities{}, followers: map[int]func(){}}
+	f := &Fabric{opts: opts, cluster: reach.New(), affinities: map[string]*services.Affinities{}, followers: map[int]func(){}, fallback: sync.OnceValues(selfSigned)}
 	f.cluster.SetSyncPeriod(opts.SyncPeriod)
 	return f
 }

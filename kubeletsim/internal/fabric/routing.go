@@ -31,7 +31,11 @@ func (f *Fabric) beginRouting(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("watching Ingresses: %w", err)
 	}
-	f.synced = append(f.synced, synced)
+	secrets, err := f.opts.Handle(f.opts.Informers.Secrets().Informer(), func(any) {}, func(any) {}) // Certificate reads the lister
+	if err != nil {
+		return fmt.Errorf("watching Secrets: %w", err)
+	}
+	f.synced = append(f.synced, synced, secrets)
 	f.routing = true
 	f.opts.Start()
 	return f.wait(ctx)
@@ -50,16 +54,6 @@ func (f *Fabric) Forward(ctx context.Context, path *reach.Path, r *routes.Reques
 	q := &reach.Query{From: path.Source}
 	f.complete(q)
 	return f.cluster.Forward(q, path, f.forwarded, r, attempt), nil
-}
-
-// Certificates returns the names of the Secrets that may have the certificate of a host at a port, the preferred one first.
-func (f *Fabric) Certificates(ctx context.Context, of routes.Router, host string, port int32) ([]types.NamespacedName, error) {
-	if err := f.begin(ctx); err != nil {
-		return nil, err
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.cluster.Routes.Certificates(of, host, port), nil
 }
 
 // SetGateways replaces the Gateways.
