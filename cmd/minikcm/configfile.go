@@ -170,7 +170,7 @@ func (c *configFile) set(field, flag string, value *yaml.Node) error {
 			return err
 		}
 		if err := c.flags.Set(flag, text); err != nil {
-			return c.problem(one, "%s: %v", field, err)
+			return c.problem(one, "%s: %v", field, badValue(err))
 		}
 	}
 	return nil

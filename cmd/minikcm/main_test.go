@@ -205,6 +205,8 @@ var mistakes = [][]string{
 	{"up", "--clock", "scaled=Inf"},
 	{"up", "--clock", "sundial"},
 	{"up", "--seed", "-1"},
+	{"up", "--publish=99999"},
+	{"hunt", "--speed", "fast"},
 	{"up", "--controllers", "*,-gardener"},
 	{"up", "--etcd-cafile", "ca.crt"},
 	{"up", "--etcd-servers", "http://127.0.0.1:1", "--data-dir", "d"},

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -83,7 +85,28 @@ func badFlag(cmd *cobra.Command, err error) error {
 		}
 		hint = hintFlag(cmd, unknown.GetSpecifiedName())
 	}
-	return badInput{fmt.Errorf("%w%s\n%q lists the flags", err, hint, cmd.CommandPath()+" --help")}
+	return badInput{fmt.Errorf("%w%s\n%q lists the flags", badValue(err), hint, cmd.CommandPath()+" --help")}
+}
+
+// badValue says which values a flag takes, in place of the error of the function that parses them. It returns other errors as they are.
+func badValue(err error) error {
+	var invalid *pflag.InvalidValueError
+	if !errors.As(err, &invalid) {
+		return err
+	}
+	flag := invalid.GetFlag()
+	takes, ok := map[string]string{
+		"bool": "true or false", "duration": "a duration such as 90s or 1h30m", "int": "a whole number", "int32": "a whole number", "int64": "a whole number",
+		"uint16": "a whole number from 0 to 65535", "uint": "a whole number that is not negative", "uint64": "a whole number that is not negative", "float64": "a number", "float32": "a number",
+	}[flag.Value.Type()]
+	var number *strconv.NumError
+	if !ok || !errors.As(err, &number) && !strings.HasPrefix(invalid.Unwrap().Error(), "time: ") { // the flag has words of its own
+		return err
+	}
+	if number != nil && errors.Is(number, strconv.ErrRange) {
+		takes += " with fewer digits"
+	}
+	return fmt.Errorf("invalid argument %q for \"--%s\" flag: it takes %s", invalid.GetValue(), flag.Name, takes)
 }
 
 // hintFlag returns a sentence about an unknown flag, or "".

@@ -32,8 +32,8 @@ var dnsActions = []Action{
 type DNS struct {
 	// Action is servfail, nxdomain, timeout or wrong.
 	Action string `yaml:"action,omitempty"`
-	// Hosts are patterns of absolute names, such as db.shop.svc.cluster.local or *.example.com, in which * stands for any text and
-	// ? for a character; default all names.
+	// Hosts are patterns of names, such as db, db.shop, db.shop.svc.cluster.local or *.example.com, absolute or as programs write them
+	// whose search list completes them, in which * stands for any text and ? for a character; default all names.
 	Hosts []string `yaml:"hosts,omitempty"`
 	// From are the sources of the queries, written as in a fault of the network; default all.
 	From []string `yaml:"from,omitempty"`

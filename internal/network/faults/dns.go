@@ -11,7 +11,8 @@ import (
 
 // DNS says what happens to a query.
 type DNS struct {
-	// Names are patterns of absolute names, in which * stands for any text and ? for a character; empty: all names.
+	// Names are patterns of names, in which * stands for any text and ? for a character; empty: all names. A name is absolute, or one
+	// that a program completes by its search list, unless it ends with a dot.
 	Names []string
 	// Code answers with this code; dns.NoError: with Address, or a random one if that is not valid.
 	Code    dns.Code
@@ -51,8 +52,8 @@ func (e *Effect) loses(c *Chance, n uint64) *Rule {
 }
 
 // Answers returns what answers a source's queries in place of the name server; nil if nothing does. Its second result is the rule
-// that answers; nil if the name server does.
-func (s *Set) Answers(from *ends.Peer, c *Chance) func(name string, t dns.Type) (dns.Answer, *Rule) {
+// that answers; nil if the name server does. searches is the search list of the source.
+func (s *Set) Answers(from *ends.Peer, searches []string, c *Chance) func(name string, t dns.Type) (dns.Answer, *Rule) {
 	if s.Empty() {
 		return nil
 	}
@@ -67,7 +68,7 @@ func (s *Set) Answers(from *ends.Peer, c *Chance) func(name string, t dns.Type) 
 	}
 	return func(name string, t dns.Type) (dns.Answer, *Rule) {
 		for _, r := range rules {
-			if r.DNS.matches(name) && c.happens(r, purposeQuery, sum(name), r.Percent) {
+			if asked, ok := r.DNS.matches(name, searches); ok && c.happens(r, purposeQuery, sum(asked), r.Percent) {
 				return r.DNS.answer(name, t, c, r), r
 			}
 		}
@@ -75,13 +76,22 @@ func (s *Set) Answers(from *ends.Peer, c *Chance) func(name string, t dns.Type) 
 	}
 }
 
-func (d *DNS) matches(name string) bool {
+// matches reports whether a pattern matches an absolute name, or what a program has written that completed it by a search list. It returns
+// the name that has the form of the pattern.
+func (d *DNS) matches(name string, searches []string) (asked string, ok bool) {
 	for _, pattern := range d.Names {
-		if matches(strings.ToLower(strings.TrimSuffix(pattern, ".")), name) {
-			return true
+		pattern, isAbsolute := strings.CutSuffix(strings.ToLower(pattern), ".")
+		if matches(pattern, name) {
+			return name, true
+		}
+		for _, search := range searches {
+			written, ok := strings.CutSuffix(name, "."+strings.ToLower(strings.Trim(search, ".")))
+			if ok && !isAbsolute && matches(pattern, written) {
+				return written, true
+			}
 		}
 	}
-	return len(d.Names) == 0
+	return name, len(d.Names) == 0
 }
 
 // answer is a wrong answer. A random address is one of 198.18.0.0/15, which no cluster uses.

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"minikcm.dev/minikcm/internal/network/dns"
 	"minikcm.dev/minikcm/internal/network/ends"
 )
 
@@ -80,6 +81,35 @@ func TestPackets(t *testing.T) {
 		r := &Rule{From: set(t, c.from...), To: set(t, c.to...), Direction: c.direction}
 		if there, back := r.packets(c.a, c.b); there != c.there || back != c.back {
 			t.Errorf("%v to %v (%s): %v, %v", c.from, c.to, c.direction, there, back)
+		}
+	}
+}
+
+// A name is met if it is the pattern's, absolute or completed by the search list of the source.
+func TestNamesOfQueries(t *testing.T) {
+	searches := []string{"shop.svc.cluster.local", "svc.cluster.local", "cluster.local"}
+	for _, c := range []struct {
+		pattern, name string
+		want          bool
+	}{
+		{"db.shop.svc.cluster.local", "db.shop.svc.cluster.local", true},
+		{"db", "db.shop.svc.cluster.local", true},
+		{"DB", "db.shop.svc.cluster.local", true},
+		{"db.shop", "db.shop.svc.cluster.local", true},
+		{"db.shop.svc", "db.shop.svc.cluster.local", true},
+		{"d?", "db.shop.svc.cluster.local", true},
+		{"db", "db.bank.svc.cluster.local", false},
+		{"db", "mydb.shop.svc.cluster.local", false},
+		{"db.", "db.shop.svc.cluster.local", false},
+		{"db.", "db", true},
+		{"example.com", "example.com", true},
+		{"example.com", "www.example.com", false},
+		{"*.example.com", "www.example.com", true},
+	} {
+		s := &Set{}
+		s.Add(&Rule{DNS: &DNS{Names: []string{c.pattern}, Code: dns.ServFail}, Percent: 100})
+		if _, by := s.Answers(peer("shop", "web", "n1", "a"), searches, &Chance{})(c.name, dns.A); (by != nil) != c.want {
+			t.Errorf("%q and the query of %s: %v", c.pattern, c.name, by)
 		}
 	}
 }

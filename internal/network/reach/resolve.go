@@ -130,7 +130,7 @@ func (c *Cluster) Server(q *Query) *Served {
 	}
 	if c.query(q, server, nil, s); s.Outcome == Connected {
 		s.Zone = c.zone()
-		if answers := q.Faults.Answers(c.peer(sourceFor(c, q.From, server), nil), q.chance()); answers != nil {
+		if answers := q.Faults.Answers(c.peer(sourceFor(c, q.From, server), nil), s.Config.Searches, q.chance()); answers != nil {
 			s.Zone.Instead = func(name string, t dns.Type) (dns.Answer, bool) {
 				answer, by := answers(name, t)
 				s.by = by
