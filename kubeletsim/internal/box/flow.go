@@ -3,6 +3,7 @@ package box
 import (
 	"context"
 	"io"
+	"net/netip"
 	"sync"
 	"syscall"
 	"time"
@@ -185,6 +186,8 @@ func (f *flow) leave(change func(s *flowState)) {
 // end is a program's end of a connection. As a stream of a program, its reads and writes wait on the cluster's clock.
 type end struct {
 	in, out *flow
+	// peer is the address of the other end, for the program that has accepted the connection.
+	peer netip.AddrPort
 	// session is the program's command.
 	session *session
 	// closed, if not nil, is called by the first close.

@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"net/http"
+	"net/netip"
 	"path"
 	"strconv"
 	"strings"
@@ -52,19 +53,29 @@ func httpd(ctx context.Context, p *proc) int {
 		return code
 	}
 	if has(flags, 'f') {
-		return p.serveFiles(ctx, socket, home)
+		return p.serveRequests(ctx, socket, func(q *request) []byte { return p.fileAnswer(q, home) })
 	}
 	daemon := p.newProc(ctx, p.args, p.env, home)
 	daemon.stdout, daemon.stderr, daemon.seed = p.session.out, p.session.err, p.seed
 	p.Spawn(ctx, func(ctx context.Context) {
 		daemon.bind(ctx)
-		daemon.serveFiles(ctx, socket, home)
+		daemon.serveRequests(ctx, socket, func(q *request) []byte { return daemon.fileAnswer(q, home) })
 	})
 	return 0
 }
 
-// serveFiles answers requests until ctx ends.
-func (p *proc) serveFiles(ctx context.Context, socket *Socket, home string) int {
+// request is a request to a program that serves files; without a Request, it cannot be read.
+type request struct {
+	*http.Request
+	// line is its first line, and peer the address that it comes from.
+	line string
+	peer netip.AddrPort
+	// late means that it has not come in time.
+	late bool
+}
+
+// serveRequests answers requests until ctx ends. An empty answer ends the connection.
+func (p *proc) serveRequests(ctx context.Context, socket *Socket, answer func(*request) []byte) int {
 	defer socket.close()
 	for {
 		e, err := p.accept(ctx, socket, 0)
@@ -74,9 +85,14 @@ func (p *proc) serveFiles(ctx context.Context, socket *Socket, home string) int 
 		p.beside(ctx, func(ctx context.Context) {
 			defer func() { e.close(ctx.Err() != nil) }()
 			limited, done := p.within(ctx, httpdPatience)
-			r, err := http.ReadRequest(bufio.NewReader(io.LimitReader(boundReader(limited, e), maxSent)))
-			if late := errors.Is(err, errLate); late || err == nil || !errors.Is(err, io.EOF) {
-				_, _ = boundWriter(ctx, e).Write(p.fileAnswer(r, late, home)) // the client may be gone
+			in := bufio.NewReader(io.LimitReader(boundReader(limited, e), maxSent))
+			line, err := in.ReadString('\n')
+			q := &request{peer: e.peer, line: strings.TrimRight(line, "\r\n")}
+			if err == nil {
+				q.Request, err = http.ReadRequest(bufio.NewReader(io.MultiReader(strings.NewReader(line), in)))
+			}
+			if q.late = errors.Is(err, errLate); q.late || err == nil || !errors.Is(err, io.EOF) || line != "" {
+				_, _ = boundWriter(ctx, e).Write(answer(q)) // the client may be gone
 			}
 			done()
 		})
@@ -86,12 +102,12 @@ func (p *proc) serveFiles(ctx context.Context, socket *Socket, home string) int 
 // httpdPatience bounds the time in which a request has to come.
 const httpdPatience = time.Minute
 
-// fileAnswer returns the answer to a request for a file; nil: it cannot be read.
-func (p *proc) fileAnswer(r *http.Request, late bool, home string) []byte {
+// fileAnswer returns httpd's answer to a request for a file.
+func (p *proc) fileAnswer(r *request, home string) []byte {
 	switch {
-	case late:
+	case r.late:
 		return p.errorAnswer(http.StatusRequestTimeout, "No request appeared within 60 seconds")
-	case r == nil:
+	case r.Request == nil:
 		return p.errorAnswer(http.StatusBadRequest, "Unsupported method")
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:
 		return p.errorAnswer(http.StatusNotImplemented, "The requested method is not recognized")

@@ -149,7 +149,7 @@ func (p *proc) openTo(ctx context.Context, c *dialed) (*end, error) {
 	if c.Effect != nil {
 		there += c.Effect.Exchange
 	}
-	e, err := socket.connect(p.machine.Clock, there, networkDelay)
+	e, err := socket.connect(p.machine.Clock, p.sourceOf(c, c.host), there, networkDelay)
 	if err != nil || c.Outcome == reach.Reset {
 		if e != nil {
 			e.close(true)

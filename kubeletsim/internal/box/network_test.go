@@ -115,9 +115,9 @@ func (n *fakeNetwork) Listen(port int32, _ corev1.Protocol, _ bool) (*Socket, er
 	return n.socket, nil
 }
 
-func (n *fakeNetwork) Exchange(ctx context.Context, _ *reach.Path, _ netip.AddrPort, data []byte) ([]byte, error) {
+func (n *fakeNetwork) Exchange(ctx context.Context, _ *reach.Path, peer netip.AddrPort, data []byte) ([]byte, error) {
 	if n.socket != nil {
-		answer, err := n.socket.Converse(ctx, data)
+		answer, err := n.socket.Converse(ctx, peer, data)
 		if err != nil {
 			return nil, err
 		}

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"syscall"
 
+	"minikcm.dev/minikcm/kubeletsim/internal/applets"
 	"minikcm.dev/minikcm/kubeletsim/internal/memfs"
 	"minikcm.dev/minikcm/kubeletsim/internal/shell"
 	"minikcm.dev/minikcm/kubeletsim/internal/unknown"
@@ -142,6 +143,9 @@ func (p *proc) load(file, name string) (program, error) {
 	case errors.Is(err, unknown.ErrFile):
 		if run := programs()[name]; run != nil {
 			return run, err
+		}
+		if applets.IsPython(name) {
+			return python, err
 		}
 		return foreign, err
 	case err != nil:

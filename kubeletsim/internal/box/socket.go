@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net/netip"
 	"sync"
 	"syscall"
 	"time"
@@ -26,20 +27,20 @@ type Socket struct {
 	closed bool
 }
 
-// connect makes a connection: what the programs send arrives after there, and after back. The error is ECONNREFUSED.
-func (s *Socket) connect(c clock.Clock, there, back time.Duration) (client *end, err error) {
+// connect makes a connection from peer: what the programs send arrives after there, and after back. The error is ECONNREFUSED.
+func (s *Socket) connect(c clock.Clock, peer netip.AddrPort, there, back time.Duration) (client *end, err error) {
 	to, from := &flow{clock: c, delay: there, size: flowSize}, &flow{clock: c, delay: back, size: flowSize}
-	server := &end{in: to, out: from, closed: s.release}
+	server := &end{in: to, out: from, peer: peer, closed: s.release}
 	if !s.offer(server) {
 		return nil, syscall.ECONNREFUSED
 	}
 	return &end{in: from, out: to}, nil
 }
 
-// Converse sends data to the program, and returns what the program answers until it closes the connection. The caller, which closes the
+// Converse sends data from peer to the program, and returns what the program answers until it closes the connection. The caller, which closes the
 // answer, is not in flight while it reads. The error is ECONNREFUSED, or the cause of ctx's end.
-func (s *Socket) Converse(ctx context.Context, data []byte) (io.ReadCloser, error) {
-	client, err := s.connect(nil, 0, 0)
+func (s *Socket) Converse(ctx context.Context, peer netip.AddrPort, data []byte) (io.ReadCloser, error) {
+	client, err := s.connect(nil, peer, 0, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +55,7 @@ func (s *Socket) Converse(ctx context.Context, data []byte) (io.ReadCloser, erro
 
 // Knock makes a connection and closes it. The error is ECONNREFUSED.
 func (s *Socket) Knock() error {
-	client, err := s.connect(nil, 0, 0)
+	client, err := s.connect(nil, netip.AddrPort{}, 0, 0)
 	if err == nil {
 		client.close(false)
 	}

@@ -56,7 +56,7 @@ func consoleOf(pod *corev1.Pod, c *corev1.Container, id string) []string {
 	switch {
 	case len(words) == 0 && c.TTY:
 		return []string{"sh"}
-	case len(words) == 0 || !applets.Has(script.ProgramName(words[0])):
+	case len(words) == 0 || !applets.Runs(words):
 		return nil
 	}
 	program := script.ProgramOf(pod, c)

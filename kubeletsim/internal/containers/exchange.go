@@ -76,7 +76,7 @@ func (rt *Runtime) Exchange(ctx context.Context, n *nodes.Node, e Pod, path *rea
 	shown := e.See() // the answers may have changed since the connection was made
 	at, socket := listening(e, &shown, int32(path.Target.Port()), path.Protocol)
 	if socket != nil {
-		answer, err := socket.Converse(ctx, data)
+		answer, err := socket.Converse(ctx, peer, data)
 		if err != nil {
 			return nil, err
 		}

@@ -159,9 +159,9 @@ func (in *Ref) request(ctx context.Context, to probed, get *corev1.HTTPGetAction
 	r, secure := in.probeRequest(ctx, target, get), get.Scheme == corev1.URISchemeHTTPS
 	if to.socket != nil {
 		if secure {
-			return shakeHands(ctx, to.socket.Converse)
+			return shakeHands(ctx, talkingTo(to.socket, r))
 		}
-		answerByBytes(to.socket.Converse, w, r)
+		answerByBytes(talkingTo(to.socket, r), w, r)
 		return nil
 	}
 	server, err := in.runtime.Running(in.node, in.entry, to.at.Container)

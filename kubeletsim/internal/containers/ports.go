@@ -63,7 +63,7 @@ func (rt *Runtime) Answer(n *nodes.Node, e Pod, path *reach.Path, w http.Respons
 	in, err := rt.Running(n, e, path.Listener.Container)
 	at, socket := listening(e, &shown, port, corev1.ProtocolTCP)
 	if err == nil && socket != nil {
-		answerByBytes(socket.Converse, w, r)
+		answerByBytes(talkingTo(socket, r), w, r)
 		return
 	}
 	if err != nil || at == nil || at.Unknown {

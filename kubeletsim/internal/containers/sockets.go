@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"net/netip"
 	"syscall"
 
 	corev1 "k8s.io/api/core/v1"
@@ -89,6 +90,12 @@ const maxSocketBody = 1 << 20
 
 // conversation sends a program all that a client has to say, and returns what the program answers until it closes the connection.
 type conversation func(ctx context.Context, data []byte) (io.ReadCloser, error)
+
+// talkingTo returns the conversation of the client of a request with a program.
+func talkingTo(s *box.Socket, r *http.Request) conversation {
+	peer, _ := netip.ParseAddrPort(r.RemoteAddr)
+	return func(ctx context.Context, data []byte) (io.ReadCloser, error) { return s.Converse(ctx, peer, data) }
+}
 
 // answerByBytes answers a request with what a program that listens answers to its bytes.
 func answerByBytes(converse conversation, w http.ResponseWriter, r *http.Request) {

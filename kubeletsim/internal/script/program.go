@@ -47,7 +47,7 @@ func Runnable(c *corev1.Container, words []string) bool {
 	if inner := applets.Wrapped(words); inner != nil {
 		return Runnable(c, inner)
 	}
-	if len(words) == 0 || applets.Has(ProgramName(words[0])) {
+	if len(words) == 0 || applets.Runs(words) {
 		return len(words) > 0
 	}
 	return slices.ContainsFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool {

@@ -183,7 +183,7 @@ func (s *shell) execute(words []string) (err error) {
 	case "test":
 		return s.test(args)
 	default:
-		if !s.assuming || applets.Has(ProgramName(words[0])) {
+		if !s.assuming || applets.Runs(words) {
 			return ErrNotPredictable
 		}
 	}
