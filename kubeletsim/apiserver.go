@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -18,8 +19,38 @@ import (
 	"minikcm.dev/minikcm/internal/network/secure"
 )
 
-// dialTimeout is the time after which the API server gives up to connect.
-const dialTimeout = 30 * time.Second
+// dialTimeout is the time after which the API server gives up to connect, and neighborTimeout the one after which it knows that no machine
+// has an address.
+const (
+	dialTimeout     = 30 * time.Second
+	neighborTimeout = 3 * time.Second
+)
+
+// Dial connects the API server to the kubelet of a node, and returns the error of net/http if that fails: because the machine is down, cut off
+// from the API server, or because of faults of the network between the two. Time passes only if mayWait is set. A node that is not
+// simulated here has no error.
+func (k *network) Dial(ctx context.Context, node string, mayWait bool) error {
+	n := k.nodes.Get(node)
+	if n == nil {
+		return nil
+	}
+	to := k.peerOf(node)
+	why, wait := "", time.Duration(0)
+	switch {
+	case n.IsCrashed():
+		why, wait = "connect: no route to host", neighborTimeout
+	case !n.Reachable():
+		why, wait = "i/o timeout", dialTimeout
+	default:
+		return k.disturbed(&secure.Port{}, to, kubeletPort).Arrive(ctx, &http.Request{Method: http.MethodGet, URL: &url.URL{Path: "/"}}, mayWait)
+	}
+	if mayWait {
+		if err := inflight.Sleep(ctx, k.opts.Clock, wait); err != nil {
+			return err
+		}
+	}
+	return fmt.Errorf("dial tcp %s: %s", netip.AddrPortFrom(to.Address, kubeletPort), why)
+}
 
 // OpenPorts returns a function that returns a running pod's TCP port, as its kubelet reaches it; nil for a port without a listener. Faults
 // of the network between the API server and the node meet connections.

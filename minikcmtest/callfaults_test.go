@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 
 	"minikcm.dev/minikcm/internal/network/ends"
 	"minikcm.dev/minikcm/internal/network/faults"
@@ -65,6 +66,67 @@ func TestFaultsMeetPortForward(t *testing.T) {
 		}
 		remove()
 	}
+}
+
+// Faults between the API server and a node meet exec, logs and the node's proxy, with the errors and after the times of upstream.
+func TestFaultsMeetCallsOfKubelets(t *testing.T) {
+	t.Parallel()
+	c := newTraffic(t)
+	c.serves("plain", "80 / 200 here", nil, func(pod *corev1.Pod) { pod.Spec.NodeName = "node-1" })
+	c.pass(30 * time.Second)
+	text := func(r rest.Result) string {
+		if err := r.Error(); err != nil {
+			return err.Error()
+		}
+		return ""
+	}
+	client := c.Client().CoreV1()
+	log := func() string {
+		return text(client.Pods("default").GetLogs("plain", &corev1.PodLogOptions{}).Do(context.Background()))
+	}
+	stats := func() string {
+		return text(client.RESTClient().Get().AbsPath("/api/v1/nodes/node-1/proxy/healthz").Do(context.Background()))
+	}
+	exec := func() string {
+		return text(client.RESTClient().Post().AbsPath("/api/v1/namespaces/default/pods/plain/exec").Param("command", "true").Param("stdout", "true").Do(context.Background()))
+	}
+	const address = "172.18.0.3:10250"
+	for _, test := range []struct {
+		name, to string
+		rule     faults.Rule
+		why      string
+		takes    time.Duration
+	}{
+		{"cut off", "node/node-1", faults.Rule{Partition: true}, "dial tcp " + address + ": i/o timeout", 30 * time.Second},
+		{"reset", "node/node-1", faults.Rule{Reset: true}, "read tcp " + address + ": read: connection reset by peer", 0},
+		{"late", "node/node-1", faults.Rule{Delay: time.Second}, "", 4 * time.Second},
+		{"another node", "node/node-0", faults.Rule{Partition: true}, "", 0},
+	} {
+		remove := c.Kubelets().DisturbNetwork(between(t, "apiserver", test.to, test.rule))
+		for _, call := range []struct {
+			name, before string
+			does         func() string
+		}{
+			{"log", `Get "https://` + address + `/containerLogs/default/plain/main": `, log},
+			{"proxy of the node", "error trying to reach service: ", stats},
+			{"exec", "error dialing backend: ", exec},
+		} {
+			c.takes(test.takes, func() {
+				if got := call.does(); strings.Contains(got, " tcp ") != (test.why != "") || test.why != "" && got != call.before+test.why {
+					t.Errorf("%s, %s: got %q, want %q", test.name, call.name, got, call.before+test.why)
+				}
+			})
+		}
+		remove()
+	}
+	if err := c.Kubelets().CrashNode("node-1"); err != nil {
+		t.Fatal(err)
+	}
+	c.takes(3*time.Second, func() {
+		if got, want := exec(), "error dialing backend: dial tcp "+address+": connect: no route to host"; got != want {
+			t.Errorf("of a machine that is down, exec says %q, want %q", got, want)
+		}
+	})
 }
 
 // Faults between the API server and a pod meet webhooks and the subresource proxy, with the errors of net/http.

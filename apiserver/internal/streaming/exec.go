@@ -91,7 +91,8 @@ func (s *Server) serveContainer(ctx context.Context, rq *Request, call container
 // that has them. The request is counted in flight only until then; the StreamFunc must count
 // its own work.
 func (s *Server) openContainer(ctx context.Context, rq *Request, call *containerCall) (*peers.Peer, error) {
-	defer inflight.Begin(s.opts.Ledger, inflight.Request).End()
+	work := inflight.Begin(s.opts.Ledger, inflight.Request)
+	defer work.End()
 	pod, err := s.pod(ctx, rq.Namespace, rq.Name)
 	if err != nil {
 		return nil, err
@@ -102,6 +103,9 @@ func (s *Server) openContainer(ctx context.Context, rq *Request, call *container
 	peer, err := s.host(ctx, rq, pod)
 	if peer != nil || err != nil {
 		return peer, err
+	}
+	if err := s.dial(inflight.With(ctx, work), pod.Spec.NodeName); err != nil {
+		return nil, undialled(err)
 	}
 	if call.Run, err = call.open(pod, call.container); err != nil {
 		return nil, kubeletError(err)

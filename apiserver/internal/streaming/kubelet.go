@@ -18,6 +18,9 @@ import (
 // plain text: errors of OpenExec, OpenAttach and OpenPorts that are not apierrors are
 // returned to the client as a 500 with their text, as by upstream's apiserver.
 type Kubelets interface {
+	// Dial connects to the kubelet of a node, and returns the error of a connection that is not established. Faults of the network
+	// delay, lose and reset it. Time passes only if mayWait is set.
+	Dial(ctx context.Context, node string, mayWait bool) error
 	// OpenExec finds a running container of a scheduled pod. The returned function runs
 	// the command until it exits or ctx ends; an error with an exit code
 	// (utilexec.ExitError) is the command's own.
@@ -45,6 +48,11 @@ type StreamFunc = func(ctx context.Context, streams remotecommand.StreamOptions)
 
 // PortFunc returns what listens on a port of a pod; nil if nothing does.
 type PortFunc = func(port int32) *secure.Port
+
+// dial connects to the kubelet of a node. The work that ctx belongs to is not in flight while it waits.
+func (s *Server) dial(ctx context.Context, node string) error {
+	return s.opts.Kubelets.Dial(ctx, node, s.opts.MayWait == nil || s.opts.MayWait(ctx))
+}
 
 // textError is a kubelet's plain-text error, which upstream's apiserver passes on
 // unchanged.

@@ -45,6 +45,9 @@ func (s *Server) Log(ctx context.Context, rq *Request) error {
 	if s.opts.Kubelets == nil {
 		return apierrors.NewServiceUnavailable("this apiserver knows no containers' logs")
 	}
+	if err := s.dial(ctx, pod.Spec.NodeName); err != nil {
+		return s.unread(ctx, pod, opts, err)
+	}
 	write, err := s.opts.Kubelets.OpenLog(pod, opts)
 	if err != nil {
 		return err
@@ -69,6 +72,18 @@ func (s *Server) Log(ctx context.Context, rq *Request) error {
 		_ = write(ctx, out)
 	}
 	return nil
+}
+
+// unread returns the error for a log whose kubelet cannot be reached: the text of upstream's HTTP client.
+func (s *Server) unread(ctx context.Context, pod *corev1.Pod, opts *corev1.PodLogOptions, why error) error {
+	to, err := s.nodeAddress(ctx, pod.Spec.NodeName, "")
+	if err != nil {
+		return err
+	}
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: metav1.StatusFailure, Code: http.StatusInternalServerError,
+		Message: fmt.Sprintf("Get \"https://%s/containerLogs/%s/%s/%s\": %v", to, pod.Namespace, pod.Name, opts.Container, why),
+	}}
 }
 
 func (rq *Request) logOptions(split bool) (*corev1.PodLogOptions, error) {

@@ -83,7 +83,8 @@ func (s *Server) servePortForward(ctx context.Context, rq *Request) error {
 // openPorts returns the pod and the function that finds the handlers of its ports, or the process
 // that has them.
 func (s *Server) openPorts(ctx context.Context, rq *Request) (*corev1.Pod, PortFunc, *peers.Peer, error) {
-	defer inflight.Begin(s.opts.Ledger, inflight.Request).End()
+	work := inflight.Begin(s.opts.Ledger, inflight.Request)
+	defer work.End()
 	pod, err := s.pod(ctx, rq.Namespace, rq.Name)
 	if err != nil {
 		return nil, nil, nil, err
@@ -91,6 +92,9 @@ func (s *Server) openPorts(ctx context.Context, rq *Request) (*corev1.Pod, PortF
 	peer, err := s.host(ctx, rq, pod)
 	if peer != nil || err != nil {
 		return pod, nil, peer, err
+	}
+	if err := s.dial(inflight.With(ctx, work), pod.Spec.NodeName); err != nil {
+		return nil, nil, nil, undialled(err)
 	}
 	listener, err := s.opts.Kubelets.OpenPorts(pod)
 	if err != nil {

@@ -270,9 +270,27 @@ func (s *Server) endpoint(ctx context.Context, rq *Request, service string, addr
 
 // nodeDestination returns the handler of a node's kubelet.
 func (s *Server) nodeDestination(ctx context.Context, rq *Request, name, port string) (destination, error) {
+	address, err := s.nodeAddress(ctx, name, port)
+	to := destination{address: address}
+	if err != nil || port != "" && port != kubeletPort {
+		return to, err
+	}
+	to.prefix, to.path = "/api/v1/nodes/", name+":"+kubeletPort+"/proxy"
+	if to.peer, err = s.peer(ctx, rq, name); err != nil || to.peer != nil || s.opts.Kubelets == nil {
+		return to, err
+	}
+	if err := s.dial(ctx, name); err != nil {
+		return to, notReached(err)
+	}
+	to.handler = s.opts.Kubelets.NodeHandler(name)
+	return to, nil
+}
+
+// nodeAddress returns the address of a port of a node, by default its kubelet's.
+func (s *Server) nodeAddress(ctx context.Context, name, port string) (string, error) {
 	node, err := read[*corev1.Node](ctx, s, "nodes", "", name)
 	if err != nil {
-		return destination{}, err
+		return "", err
 	}
 	address := name
 	for _, a := range node.Status.Addresses {
@@ -280,16 +298,5 @@ func (s *Server) nodeDestination(ctx context.Context, rq *Request, name, port st
 			address = a.Address
 		}
 	}
-	if port == "" {
-		port = kubeletPort
-	}
-	to := destination{address: net.JoinHostPort(address, port)}
-	if port != kubeletPort {
-		return to, nil
-	}
-	to.prefix, to.path = "/api/v1/nodes/", name+":"+kubeletPort+"/proxy"
-	if to.peer, err = s.peer(ctx, rq, name); err == nil && to.peer == nil && s.opts.Kubelets != nil {
-		to.handler = s.opts.Kubelets.NodeHandler(name)
-	}
-	return to, err
+	return net.JoinHostPort(address, cmp.Or(port, kubeletPort)), nil
 }
