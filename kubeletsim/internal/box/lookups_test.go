@@ -3,6 +3,9 @@ package box
 import (
 	"strings"
 	"testing"
+
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // BusyBox 1.35 (ping) and BIND 9.18 (dig, host) print these outputs, but for times, numbers, and what a server's answers differ in.
@@ -75,6 +78,45 @@ func TestLookups(t *testing.T) {
 		out, errOut, code := runOnNetwork(t, true, c.script)
 		if out != c.out || errOut != c.err || code != c.code {
 			t.Errorf("%s:\ngot  %q %q %d\nwant %q %q %d", c.script, out, errOut, code, c.out, c.err, c.code)
+		}
+	}
+}
+
+// An option that no implementation of a program has is an error; one that another implementation has is assumed to do what it should.
+func TestMisspeltOptions(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		script, out, err string
+		code             int
+	}{
+		{script: "wget --foo web", err: "wget: unrecognized option: foo\n", code: 1},
+		{script: "wget -% web", err: "wget: unrecognized option: %\n", code: 1},
+		{script: "nc -Q web 80", err: "nc: unrecognized option: Q\n", code: 1},
+		{script: "nc --foo web 80", err: "nc: unrecognized option: foo\n", code: 1},
+		{script: "wget --mirror web && wget --no-check web && nc --ssl web 80 && echo assumed", out: "assumed\n"},
+		{script: "wget -nv -O- web", out: "GET /\n"},
+		{script: "wget -T x web", err: "wget: invalid number 'x'\n", code: 1},
+		{script: "nc -w x web 80", err: "nc: invalid number 'x'\n", code: 1},
+	} {
+		out, errOut, code := runOnNetwork(t, true, c.script)
+		if out != c.out || errOut != c.err || code != c.code {
+			t.Errorf("%s:\ngot  %q %q %d\nwant %q %q %d", c.script, out, errOut, code, c.out, c.err, c.code)
+		}
+	}
+}
+
+// A policy that denies the way to a name server is met by each one, also outside of the cluster.
+func TestDeniedNameServers(t *testing.T) {
+	t.Parallel()
+	n := newFakeNetwork()
+	deny := &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "deny-out"}}
+	deny.Spec.PodSelector.MatchLabels = map[string]string{"app": "c"}
+	deny.Spec.PolicyTypes = []networkingv1.PolicyType{networkingv1.PolicyTypeEgress}
+	n.cluster.Policies.Set(deny)
+	for _, server := range []string{"10.96.0.10", "8.8.8.8"} {
+		want := strings.Repeat(";; communications error to "+server+"#53: timed out\n", 3) + ";; no servers could be reached\n"
+		if out, errOut, code := runOn(t, n, true, "dig +short web @"+server); out != want || errOut != "" || code != 9 {
+			t.Errorf("%s: %q %q %d", server, out, errOut, code)
 		}
 	}
 }

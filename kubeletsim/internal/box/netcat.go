@@ -29,6 +29,8 @@ func netcat(ctx context.Context, p *proc) int {
 	switch {
 	case other != "":
 		return p.unsupported(other)
+	case has(flags, 'w') && !isNumber(flags['w']):
+		return p.fail("invalid number '%s'", flags['w'])
 	case has(flags, 'l'):
 		return p.netcatListen(ctx, flags, rest, program)
 	case len(rest) != 2:

@@ -169,3 +169,41 @@ func moreLongOptions(program string) map[string]byte {
 	}
 	return nil
 }
+
+// The options that implementations of wget (GNU's, BusyBox's) and of nc (BusyBox's, OpenBSD's, the traditional one, nmap's ncat) have.
+const (
+	wgetLetters = "46ABDEFHIKLNOPQRSTUVXYabcdehiklmnopqrtvwx"
+	wgetOptions = " accept accept-regex adjust-extension append-output ask-password auth-no-challenge background backup-converted backups base bind-address body-data body-file ca-certificate ca-directory certificate " +
+		"certificate-type ciphers compression config connect-timeout content-disposition content-on-error continue convert-file-only convert-links crl-file cut-dirs debug default-page delete-after directory-prefix " +
+		"dns-timeout domains exclude-directories exclude-domains execute follow-ftp follow-tags force-directories force-html ftp-password ftp-user ftps-clear-data-connection ftps-fallback-to-ftp ftps-implicit " +
+		"ftps-resume-ssl header help hsts-file http-password http-user https-only ignore-case ignore-length ignore-tags include-directories inet4-only inet6-only input-file keep-session-cookies level limit-rate " +
+		"load-cookies local-encoding max-redirect method mirror no-cache no-check-certificate no-clobber no-config no-cookies no-directories no-dns-cache no-glob no-host-directories no-hsts no-http-keep-alive " +
+		"no-if-modified-since no-iri no-netrc no-parent no-passive-ftp no-proxy no-remove-listing no-use-server-timestamps no-verbose no-warc-compression no-warc-digests no-warc-keep-log output-document output-file " +
+		"page-requisites password pinnedpubkey post-data post-file prefer-family preserve-permissions private-key private-key-type progress protocol-directories proxy proxy-password proxy-user quiet quota random-wait " +
+		"read-timeout recursive referer regex-type reject reject-regex rejected-log relative remote-encoding report-speed restrict-file-names retr-symlinks retry-connrefused retry-on-http-error save-cookies " +
+		"save-headers secure-protocol server-response show-progress span-hosts spider start-pos strict-comments timeout timestamping tries trust-server-names unlink use-askpass user user-agent verbose version wait " +
+		"waitretry warc-cdx warc-dedup warc-file warc-header warc-max-size warc-tempdir xattr "
+	netcatLetters = "46CDFGIMNOPSTUVWXZbcdeghiklmnopqrstuvwxz"
+	netcatOptions = " allow allowfile append-output broker chat crlf delay deny denyfile exec help hex-dump idle-timeout keep-open listen lua-exec max-conns no-shutdown nodns output proxy proxy-auth proxy-dns proxy-type " +
+		"recv-only send-only sctp sh-exec source source-port ssl ssl-alpn ssl-cert ssl-ciphers ssl-key ssl-servername ssl-trustfile ssl-verify telnet udp unixsock verbose version vsock wait zero "
+)
+
+// isMisspelt reports whether no implementation of a program has an option, as far as these are known. GNU's programs take the beginnings
+// of options, and the opposites of those without a value.
+func isMisspelt(program, option string) bool {
+	letters, options := "", ""
+	switch path.Base(program) {
+	case "wget":
+		letters, options = wgetLetters, wgetOptions
+	case "nc":
+		letters, options = netcatLetters, netcatOptions
+	default:
+		return false
+	}
+	name, isLong := strings.CutPrefix(option, "--")
+	if !isLong {
+		return !strings.Contains(letters, strings.TrimPrefix(option, "-"))
+	}
+	name, _, _ = strings.Cut(name, "=")
+	return !strings.Contains(options, " "+name) && !strings.Contains(options, " "+strings.TrimPrefix(name, "no-"))
+}

@@ -173,7 +173,7 @@ func (p *proc) guessThat(what string) {
 
 // unsupported is for an option that the program does not have. Another implementation may.
 func (p *proc) unsupported(option string) int {
-	if p.machine.Unknown {
+	if p.machine.Unknown && !isMisspelt(p.args[0], option) {
 		p.guessThat(path.Base(p.args[0]) + " " + unknown.Show(option) + " succeeds")
 		return 1
 	}

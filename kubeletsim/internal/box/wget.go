@@ -1,6 +1,7 @@
 package box
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,13 +27,22 @@ func wget(ctx context.Context, p *proc) int {
 		return foreign(ctx, p)
 	}
 	headers, args := repeated(p.args, "--header")
-	p.args = args
+	if p.args = args; p.machine.Unknown {
+		for i, arg := range args {
+			if arg == "-nv" { // GNU's
+				args[i] = "-q"
+			}
+		}
+	}
 	flags, urls, ok := p.parse("qcSs_\x01", "OoTtPUYdf")
 	if !ok {
 		return 1
 	}
 	if len(urls) == 0 {
 		return p.fail("missing URL")
+	}
+	if text, given := flags['T']; given && !isNumber(text) {
+		return p.fail("invalid number '%s'", text)
 	}
 	for _, text := range urls {
 		g := &wgetting{proc: p, flags: flags, headers: headers, log: p.err}
@@ -44,6 +54,12 @@ func wget(ctx context.Context, p *proc) int {
 		}
 	}
 	return 0
+}
+
+// isNumber reports whether a text is a number, which may have a fraction, and a unit of time as for nmap's ncat.
+func isNumber(text string) bool {
+	_, err := strconv.ParseFloat(strings.TrimRight(text, "msh"), 64)
+	return err == nil
 }
 
 // repeated takes an option that may be given several times out of the arguments.
@@ -78,9 +94,7 @@ func (g *wgetting) get(ctx context.Context, text string) int {
 	}
 	limit := wgetTimeout
 	if given, ok := g.flags['T']; ok {
-		if n, err := strconv.Atoi(given); err == nil && n > 0 {
-			limit = time.Duration(n) * time.Second
-		}
+		limit = cmp.Or(seconds(given), limit)
 	}
 	l, known := first, ""
 	for left := maxWgetRedirects; ; {
