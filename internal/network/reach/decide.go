@@ -2,6 +2,7 @@ package reach
 
 import (
 	"cmp"
+	"hash/fnv"
 	"net/netip"
 	"slices"
 	"time"
@@ -260,7 +261,7 @@ func (c *Cluster) connect(q *Query, from policy.Peer, to netip.AddrPort, p *Path
 	if p.Protocol == ICMP {
 		return c.echo(q, from, p)
 	}
-	if to.Addr().IsLoopback() && !c.isPublished(from, to.Addr()) {
+	if to.Addr().IsLoopback() && !c.isPublished(from, to.Addr()) && c.localNodePort(q, from, p) == nil {
 		return c.loopback(q, from, p)
 	}
 	if !from.Address.IsValid() {
@@ -293,6 +294,15 @@ func (c *Cluster) isPublished(from policy.Peer, to netip.Addr) bool {
 	return owned || nodeOf(&from) == ""
 }
 
+// localNodePort returns the Service whose node port a node, or a pod on its network, reaches at 127.0.0.1, as it does with kube-proxy's
+// mode iptables; nil if there is none.
+func (c *Cluster) localNodePort(q *Query, from policy.Peer, p *Path) *services.Frontend {
+	if !p.Target.Addr().Is4() || nodeOf(&from) == "" || from.Pod != nil && !from.Pod.Spec.HostNetwork {
+		return nil
+	}
+	return c.rules(nodeOf(&from), q.Now).FindNodePort(false, int32(p.Target.Port()), p.Protocol)
+}
+
 // loopback connects a pod or node to itself.
 func (c *Cluster) loopback(q *Query, from policy.Peer, p *Path) *Path {
 	if from.Pod != nil && !from.Pod.Spec.HostNetwork {
@@ -313,7 +323,11 @@ func (c *Cluster) translate(q *Query, from policy.Peer, p *Path) (done bool) {
 	at := nodeOf(&from)
 	rules := c.rules(at, q.Now)
 	f := rules.Find(p.Target.Addr(), int32(p.Target.Port()), p.Protocol)
-	if node := c.byAddress[p.Target.Addr()]; f == nil && (node != "" || p.Target.Addr().IsLoopback()) {
+	node := c.byAddress[p.Target.Addr()]
+	if p.Target.Addr().IsLoopback() {
+		node = at // empty outside of the cluster
+	}
+	if f == nil && (node != "" || p.Target.Addr().IsLoopback()) {
 		if f = c.rules(node, q.Now).FindNodePort(p.Target.Addr().Is6(), int32(p.Target.Port()), p.Protocol); f != nil {
 			at = node // the rules of that node apply, unless it is the source's; empty: of any
 		}
@@ -321,7 +335,11 @@ func (c *Cluster) translate(q *Query, from policy.Peer, p *Path) (done bool) {
 	if f == nil {
 		if owner, ok := rules.Owner(p.Target.Addr()); ok && c.pods[p.Target.Addr()] == nil {
 			p.Stale = c.stale(at, rules, owner)
-			p.end(TimedOut, "the Service "+owner.String()+" has no port "+portName(p.Protocol, p.Target.Port()))
+			why := "the Service " + owner.String() + " has no port " + portName(p.Protocol, p.Target.Port())
+			if s := c.Services.Service(owner); s != nil && services.OfOtherProxy(s) {
+				why = "a label leaves the Service " + owner.String() + " to another proxy than kube-proxy"
+			}
+			p.end(TimedOut, why)
 			return true
 		}
 		if owner, ok := c.Services.Owner(p.Target.Addr()); ok && c.pods[p.Target.Addr()] == nil {
@@ -351,8 +369,8 @@ func (c *Cluster) translate(q *Query, from policy.Peer, p *Path) (done bool) {
 	if c.isAPIServer(from.Address) {
 		return c.chooseForAPIServer(q, p)
 	}
-	if at == "" { // from outside: the load balancer sends it to a node of an endpoint, if that matters
-		at = c.entry(f)
+	if at == "" { // from outside: the load balancer has chosen a node
+		at = c.entry(f, from.Address, q.Random)
 	}
 	rules = c.rules(at, q.Now)
 	p.Stale = c.stale(at, rules, f.Key())
@@ -378,14 +396,31 @@ func (c *Cluster) translate(q *Query, from policy.Peer, p *Path) (done bool) {
 	return false
 }
 
-// entry returns the node at which a connection from outside enters: the first one with an endpoint of the Service.
-func (c *Cluster) entry(f *services.Frontend) string {
-	for _, e := range c.Services.Endpoints(f) {
-		if e.Node != "" {
-			return e.Node
+// entry returns the node to which a load balancer sends a connection from outside: one with an endpoint of the Service. With session
+// affinity, a client's connections come to one node.
+func (c *Cluster) entry(f *services.Frontend, client netip.Addr, random uint64) string {
+	var nodes []string
+	for _, ready := range []bool{true, false} {
+		for _, e := range c.Services.Endpoints(f) {
+			if e.Node != "" && e.Ready == ready {
+				nodes = append(nodes, e.Node)
+			}
+		}
+		if len(nodes) > 0 {
+			break
 		}
 	}
-	return ""
+	slices.Sort(nodes)
+	nodes = slices.Compact(nodes)
+	switch {
+	case len(nodes) == 0:
+		return ""
+	case f.Service.Spec.SessionAffinity == corev1.ServiceAffinityClientIP:
+		h := fnv.New64a()
+		_, _ = h.Write(client.AsSlice())
+		random = h.Sum64()
+	}
+	return nodes[(random>>32)%uint64(len(nodes))] // other bits than those that choose the endpoint
 }
 
 // toNode connects to an address of a node.

@@ -43,7 +43,7 @@ type Choice struct {
 // Choose says what the rules of a node do with a connection from an address. local means that the address is the node's
 // or that of a pod on it, so that the connection does not come from another machine.
 func (r Rules) Choose(f *Frontend, node *Node, from netip.Addr, local bool) Choice {
-	all := r.Endpoints(f)
+	all := selected(r.Endpoints(f), func(e *Endpoint) bool { return !e.unproxied })
 	external := f.By != ByClusterIP
 	spec := &f.Service.Spec
 	onlyLocal := spec.InternalTrafficPolicy != nil && *spec.InternalTrafficPolicy == corev1.ServiceInternalTrafficPolicyLocal

@@ -18,6 +18,8 @@ type Endpoint struct {
 	Pod string
 
 	zones, nodes []string
+	// unproxied means that kube-proxy ignores the EndpointSlice: it has the label of headless Services.
+	unproxied bool
 }
 
 func (e *Endpoint) leaving() bool { return e.Serving && e.Terminating }
@@ -55,8 +57,10 @@ func (e *entry) compile(key portKey) []Endpoint {
 		if number == 0 {
 			continue
 		}
+		_, unproxied := s.Labels[corev1.IsHeadlessService]
 		for i := range s.Endpoints {
 			if made, ok := endpoint(&s.Endpoints[i], number); ok {
+				made.unproxied = unproxied
 				list = append(list, made)
 			}
 		}

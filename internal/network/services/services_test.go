@@ -168,6 +168,30 @@ func TestHeadlessAndExternalNamesHaveNoAddress(t *testing.T) {
 	}
 }
 
+func TestLabelsOfOtherProxies(t *testing.T) {
+	var table services.Table
+	at := netip.MustParseAddr("10.96.0.7")
+	web := service(t, "{spec: {clusterIP: 10.96.0.7, "+ports+"}}")
+	table.SetService(web)
+	labelled := slice("web-1", "10.0.0.1 n0 ready")
+	labelled.Labels[corev1.IsHeadlessService] = ""
+	table.SetSlice(labelled)
+	f := table.Find(at, 80, corev1.ProtocolTCP)
+	if got, want := describe(services.Rules{Table: &table}.Choose(f, &services.Node{Name: "n0"}, at, true)), "rejected : it has no endpoints"; got != want {
+		t.Errorf("endpoints of a slice that kube-proxy ignores: %s, want %s", got, want)
+	}
+	if got := table.ReadyEndpoints(f); len(got) != 1 {
+		t.Errorf("ready endpoints, as names lead to them: %v", got)
+	}
+	web = web.DeepCopy()
+	web.Labels = map[string]string{"service.kubernetes.io/service-proxy-name": ""}
+	table.SetService(web)
+	_, owned := table.Owner(at)
+	if f := table.Find(at, 80, corev1.ProtocolTCP); f != nil || !owned || table.FindNodePort(false, 30080, corev1.ProtocolTCP) != nil {
+		t.Errorf("a Service of another proxy: frontend %v, owned %v", f, owned)
+	}
+}
+
 func TestOwnerKnowsPortsThatAreNotThere(t *testing.T) {
 	var table services.Table
 	table.SetService(service(t, "{spec: {clusterIP: 10.96.0.7, clusterIPs: [10.96.0.7, 'fd00::7'], "+ports+"}}"))

@@ -99,6 +99,13 @@ func (t *Table) SetService(s *corev1.Service) {
 	e := t.entry(key)
 	t.remove(key, e)
 	e.service = s
+	for address := range addressesOf(s) {
+		e.addresses = append(e.addresses, address)
+		t.addresses[address] = append(t.addresses[address], key)
+	}
+	if OfOtherProxy(s) {
+		return
+	}
 	for i := range s.Spec.Ports {
 		port := &s.Spec.Ports[i]
 		for address, by := range addressesOf(s) {
@@ -115,11 +122,15 @@ func (t *Table) SetService(s *corev1.Service) {
 			t.add(e, socket{anyAddress(ipv6), port, corev1.ProtocolTCP}, &Frontend{Service: s, Port: &s.Spec.Ports[0], By: ByHealthCheck, IPv6: ipv6})
 		}
 	}
-	for address := range addressesOf(s) {
-		e.addresses = append(e.addresses, address)
-		t.addresses[address] = append(t.addresses[address], key)
-	}
 }
+
+// OfOtherProxy reports whether a label leaves the Service to another program than kube-proxy, which has no rules for it (KEP-2447).
+func OfOtherProxy(s *corev1.Service) bool {
+	_, ok := s.Labels[proxyNameLabel]
+	return ok
+}
+
+const proxyNameLabel = "service.kubernetes.io/service-proxy-name"
 
 func (t *Table) add(e *entry, at socket, f *Frontend) {
 	e.sockets = append(e.sockets, at)

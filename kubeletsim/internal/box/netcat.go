@@ -19,13 +19,14 @@ import (
 	"minikcm.dev/minikcm/kubeletsim/internal/unknown"
 )
 
-// netcat is BusyBox's nc, with the options of its large build, and --sctp of nmap's ncat.
+// netcat is BusyBox's nc, with the options of its large build, --sctp of nmap's ncat, and -W of OpenBSD's nc, which ends after as
+// many packets have come: as here any nc -u does that has received an answer.
 func netcat(ctx context.Context, p *proc) int {
 	if p.machine.Network == nil {
 		return foreign(ctx, p)
 	}
 	args, program := netcatProgram(p.args[1:])
-	flags, rest, other := options(args, "zvnutlkN46", "wpisq", longOptions("nc"))
+	flags, rest, other := options(args, "zvnutlkN46", "wpisqW", longOptions("nc"))
 	switch {
 	case other != "":
 		return p.unsupported(other)

@@ -300,6 +300,7 @@ func TestNetworkPrograms(t *testing.T) {
 		{script: "nc -zvt -w 2 web 80", err: "web (10.96.0.20:80) open\n"},
 		{script: `printf 'GET /x HTTP/1.0\r\n\r\n' | nc web 80`, out: "HTTP/1.1 200 OK\r\nContent-Length: 7\r\nContent-Type: text/plain\r\n\r\nGET /x\n"},
 		{script: "nc --sctp -vz 10.244.0.20 80", err: "10.244.0.20 (10.244.0.20:80) open\n"},
+		{script: "at=$(date +%s); echo x | nc -w 5 -W 1 -u shut 53; echo $? $(($(date +%s) - at))", out: "0 5\n"},
 		{script: "nc nosuch 80", err: "nc: bad address 'nosuch'\n", code: 1},
 		{script: "nslookup web", out: "Server:\t\t10.96.0.10\nAddress:\t10.96.0.10:53\n\nName:\tweb.default.svc.cluster.local\nAddress: 10.96.0.20\n\n"},
 		{script: "nslookup nosuch", out: "Server:\t\t10.96.0.10\nAddress:\t10.96.0.10:53\n\n** server can't find nosuch: NXDOMAIN\n\n", code: 1},
