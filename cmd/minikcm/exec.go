@@ -12,10 +12,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"minikcm.dev/minikcm"
+	"minikcm.dev/minikcm/internal/outside"
 )
 
 func newExec() *cobra.Command {
 	var flags clusterFlags
+	var entrances outside.Options
 	cmd := &cobra.Command{
 		Use:   "exec [flags] -- COMMAND [ARG...]",
 		Short: "Run a command with a temporary cluster",
@@ -29,10 +31,14 @@ and return the command's exit code.`,
 			if err != nil {
 				return err
 			}
+			if entrances.Publish {
+				openEntrances(&opts, entrances)
+			}
 			return execIn(cmd, opts, args)
 		},
 	}
 	flags.register(cmd)
+	registerPublish(cmd.Flags(), &entrances)
 	showClusterSections(cmd)
 	cmd.Flags().SetInterspersed(false) // flags after COMMAND belong to it, even without "--"
 	return cmd

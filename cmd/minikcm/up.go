@@ -11,6 +11,7 @@ import (
 	"strconv"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"minikcm.dev/minikcm"
 	"minikcm.dev/minikcm/internal/outside"
@@ -66,13 +67,18 @@ func (f *upFlags) register(cmd *cobra.Command) {
 	flags.BoolVar(&f.with.chaosMesh, "chaos-mesh", false, "install Chaos Mesh's PodChaos, NetworkChaos, DNSChaos, HTTPChaos, Schedule and Workflow kinds, and run their objects")
 	flags.BoolVar(&f.with.ui, "ui", false, "serve a live page of the cluster to browsers on this machine, and print a link that opens it once")
 	flags.BoolVar(&f.with.entrances.Proxy, "proxy", false, "serve a proxy (HTTP, CONNECT and SOCKS5) on a port of 127.0.0.1, which connects programs on this machine with the pods and Services of the cluster, from outside")
-	flags.BoolVar(&f.with.entrances.Publish, "publish", false, "let Services of type LoadBalancer listen on addresses of 127.0.0.0/8 (on Linux; elsewhere on ports of 127.0.0.1), and node ports on 127.0.0.1")
+	registerPublish(flags, &f.with.entrances)
 	flags.BoolVar(&f.open, "open", false, "open the live page in a browser; implies --ui")
 	flags.StringVar(&f.uiAddress, "ui-address", "", "address of the live page, 127.0.0.1:PORT or localhost:PORT; implies --ui (default a free port of 127.0.0.1)")
 	flags.StringVar(&f.history, "history", "", "keep the history of this much of the cluster's time, such as 1h, or this number of revisions, so that the page can look back and lists at earlier resourceVersions work (default 5m)")
 	flags.BoolVar(&f.stopWithStdin, "stop-with-stdin", false, "also stop at the end of standard input, so that the cluster does not outlive the program that started it")
 	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "where to write the kubeconfig, as JSON if its name ends in .json (default $HOME/.minikcm/kubeconfig, or kubeconfig-NAME beside it with --name, or DATA-DIR/kubeconfig)")
 	showClusterSections(cmd)
+}
+
+// registerPublish adds the flag that publishes Services.
+func registerPublish(flags *pflag.FlagSet, into *outside.Options) {
+	flags.BoolVar(&into.Publish, "publish", false, "let Services of type LoadBalancer listen on addresses of 127.0.0.0/8 (on Linux; elsewhere on ports of 127.0.0.1), and node ports on 127.0.0.1")
 }
 
 func (f *upFlags) run(cmd *cobra.Command) error {

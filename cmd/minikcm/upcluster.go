@@ -47,7 +47,7 @@ func up(cmd *cobra.Command, opts minikcm.Options, with upExtras) (err error) {
 	opts.Notices, opts.API.Flags = notices(cmd.ErrOrStderr()), flagValues(cmd)
 	u := &upCluster{opts: opts, with: with, resets: newResets(&opts), stops: newStops()}
 	u.opts.API.Extensions = append(u.opts.API.Extensions, u.resets.extension(), u.stops.extension())
-	u.openEntrances()
+	openEntrances(&u.opts, u.with.entrances)
 	u.opts.API.Gatherer = serving.Gatherer(func() []controllers.Status {
 		if cluster := u.current.Load(); cluster != nil {
 			return cluster.Controllers()
@@ -79,13 +79,12 @@ func up(cmd *cobra.Command, opts minikcm.Options, with upExtras) (err error) {
 }
 
 // openEntrances adds the ways into the cluster's network.
-func (u *upCluster) openEntrances() {
-	with := u.with.entrances
-	with.Logger = u.opts.Logger
-	u.opts.API.Extensions = append(u.opts.API.Extensions, outside.Extension(with))
+func openEntrances(opts *minikcm.Options, with outside.Options) {
+	with.Logger = opts.Logger
+	opts.API.Extensions = append(opts.API.Extensions, outside.Extension(with))
 	if with.Publish {
-		u.opts.Seed = cmp.Or(u.opts.Seed, clock.NewSeed())
-		u.opts.API.LoadBalancers = outside.LoadBalancers(u.opts.Seed)
+		opts.Seed = cmp.Or(opts.Seed, clock.NewSeed())
+		opts.API.LoadBalancers = outside.LoadBalancers(opts.Seed)
 	}
 }
 

@@ -23,6 +23,7 @@ type options struct {
 	focus   string
 	skip    string
 	gates   bool // the feature gates of minikcm are on
+	network bool // the cluster has two IP families, and the suite reaches its load balancers
 	procs   int
 	nodes   int
 	timeout string
@@ -38,6 +39,7 @@ func main() {
 	flag.StringVar(&opts.focus, "focus", "", "regular expression of the tests to run; without it, those of the list")
 	flag.StringVar(&opts.skip, "skip", "", "regular expression of tests that are not run although -focus matches them")
 	flag.BoolVar(&opts.gates, "gates", false, "turn on the feature gates that have an effect; the list is passing-with-gates.txt then")
+	flag.BoolVar(&opts.network, "network", false, "give the cluster addresses of both IP families, and publish its load balancers on this machine; the list is passing-with-network.txt then")
 	flag.IntVar(&opts.procs, "procs", 4, "how many tests run at a time")
 	flag.IntVar(&opts.nodes, "nodes", 3, "how many nodes the cluster has")
 	flag.StringVar(&opts.timeout, "timeout", "2h", "when to give up on the whole run")
@@ -57,13 +59,16 @@ func main() {
 // run runs the suite and reports the results. It returns an error if a test of the list is
 // lost or no test ran.
 func run(ctx context.Context, opts options, stdout io.Writer) error {
+	if opts.network && opts.images == "" {
+		return errors.New("-network needs -images: without profiles, no container of the suite answers")
+	}
 	list, err := readLists(opts)
 	if err != nil {
 		return err
 	}
 	focus := opts.focus
 	if focus == "" {
-		focus = list.pattern()
+		focus = list.pattern(!opts.network)
 	}
 	if err := os.MkdirAll(opts.out, 0o755); err != nil {
 		return fmt.Errorf("making the folder for the results: %w", err)
@@ -87,21 +92,31 @@ func run(ctx context.Context, opts options, stdout io.Writer) error {
 }
 
 // readLists reads the list of tests. With profiles of images it has those tests, too, that pass only
-// with them; what is gained is added to these. With feature gates it is another list.
+// with them; what is gained is added to these. With feature gates it is another list, and with two IP families
+// and published load balancers that of the tests that need them.
 func readLists(opts options) (*list, error) {
 	if opts.gates {
 		return readList(filepath.Join(filepath.Dir(opts.passing), "passing-with-gates.txt"))
 	}
 	l, err := readList(opts.passing)
-	if err != nil || opts.images == "" {
-		return l, err
-	}
-	only, err := readList(filepath.Join(filepath.Dir(opts.passing), "passing-with-images.txt"))
 	if err != nil {
 		return nil, err
 	}
-	only.others = l.names
-	return only, nil
+	further := []string{"passing-with-images.txt", "passing-with-network.txt"}
+	switch {
+	case opts.images == "":
+		further = nil
+	case !opts.network:
+		further = further[:1]
+	}
+	for _, name := range further {
+		others := l.all()
+		if l, err = readList(filepath.Join(filepath.Dir(opts.passing), name)); err != nil {
+			return nil, err
+		}
+		l.others = others
+	}
+	return l, nil
 }
 
 // runSuite starts a cluster and runs the suite on it, with the output in a file.
@@ -136,6 +151,9 @@ func runSuite(ctx context.Context, opts options, focus string) error {
 	if opts.gates {
 		args = append(args, "--feature-gates", "GenericWorkload=true,DRAResourcePoolStatus=true,DRAPartitionableDevicesType=true,StorageVersionAPI=true",
 			"--runtime-config", "scheduling.k8s.io/v1beta1=true,resource.k8s.io/v1alpha3=true,internal.apiserver.k8s.io/v1alpha1=true")
+	}
+	if opts.network {
+		args = append(args, "--publish", "--service-cluster-ip-range", "10.96.0.0/16,fd00:10:96::/112")
 	}
 	args = append(args,
 		"--", "sh", "-c", begin, "sh",

@@ -55,7 +55,7 @@ func TestCompare(t *testing.T) {
 
 func TestPatternMatchesItsNames(t *testing.T) {
 	l := &list{names: []string{"[sig-a] A when b works (twice)", "[sig-a] A *really* works"}}
-	pattern := regexp.MustCompile(l.pattern())
+	pattern := regexp.MustCompile(l.pattern(true))
 	for _, name := range l.names {
 		if !pattern.MatchString(name) {
 			t.Errorf("the pattern does not match %q", name)

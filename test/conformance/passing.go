@@ -33,9 +33,12 @@ func readList(path string) (*list, error) {
 	return l, nil
 }
 
-// pattern returns a regular expression that matches exactly the names of the list.
-func (l *list) pattern() string {
-	all := l.all()
+// pattern returns a regular expression that matches exactly the names of the list, and those of the others.
+func (l *list) pattern(others bool) string {
+	all := l.names
+	if others {
+		all = l.all()
+	}
 	quoted := make([]string, len(all))
 	for i, name := range all {
 		quoted[i] = regexp.QuoteMeta(name)
