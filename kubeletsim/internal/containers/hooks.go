@@ -2,6 +2,7 @@ package containers
 
 import (
 	"context"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -34,8 +35,14 @@ func (rt *Runtime) runHooks(ctx context.Context, n *nodes.Node, e Pod, pod *core
 		rt.processes.GoInTurn(ctx, "hook", key, func(work *inflight.Work) {
 			ctx := inflight.With(inflight.Alone(ctx), work)
 			hook := q.Kind.Of(ref.Container)
-			if hook.Exec != nil {
+			switch {
+			case hook.Exec != nil:
 				in.probeCommand(ctx, work, hook.Exec, q.Limit, ended)
+				return
+			case hook.Sleep != nil:
+				if inflight.Sleep(ctx, rt.opts.Clock, min(time.Duration(hook.Sleep.Seconds)*time.Second, q.Limit)) == nil {
+					ended(lifecycle.ProbeSucceeded, "")
+				}
 				return
 			}
 			if e.Files().begun(ctx, ref.Name, in.id) == nil {

@@ -50,7 +50,7 @@ func (s *stepper) runHook(c *Container, ref podspec.Container, kind HookKind, li
 		s.hookFailed(c, ref, kind)
 		return false
 	}
-	if !s.acts(ref, hook) {
+	if awaited := kind == PreStop && c.traps && preStop(ref.Container, false) > 0; !awaited && !s.acts(ref, hook) {
 		return false
 	}
 	i := slices.IndexFunc(s.refs, func(r podspec.Container) bool { return r.Name == ref.Name })
@@ -58,8 +58,9 @@ func (s *stepper) runHook(c *Container, ref podspec.Container, kind HookKind, li
 	return true
 }
 
-// acts reports whether a hook may have an effect, or fail. A command that only takes time and writes has none: its duration is known. Nor has
-// a request to a server of which nothing is known, or whose answers are fixed.
+// acts reports whether a hook may have an effect, or fail. A command that only takes time and writes has none: its duration is known,
+// and the caller runs it only if a process waits for the signal that follows. Nor has a request to a server of which nothing is known,
+// or whose answers are fixed.
 func (s *stepper) acts(ref podspec.Container, hook *corev1.LifecycleHandler) bool {
 	switch {
 	case hook.Exec != nil:
