@@ -163,9 +163,15 @@ func (k *network) cut(from, to string) string {
 	return ""
 }
 
-// Enter says where a TCP connection goes that a program of this machine makes from outside of the cluster.
-func (k *network) Enter(ctx context.Context, host string, port int32) (*reach.Path, error) {
-	return k.fabric.Enter(ctx, host, port)
+// Enter says where a connection, or a datagram, goes that a program of this machine sends from outside of the cluster.
+func (k *network) Enter(ctx context.Context, host string, port int32, protocol corev1.Protocol) (*reach.Path, error) {
+	return k.fabric.Enter(ctx, host, port, protocol)
+}
+
+// ExchangeEntered returns the answer to a datagram whose path Enter returned; empty: there is none. Pods see that it comes from a port
+// of the path's source.
+func (k *network) ExchangeEntered(ctx context.Context, path *reach.Path, port uint16, data []byte) ([]byte, error) {
+	return k.exchange(ctx, path, netip.AddrPortFrom(path.Source.Address, port), data)
 }
 
 // EnterFrom says where a TCP connection goes that a process of this machine makes in place of a pod.

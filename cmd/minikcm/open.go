@@ -108,7 +108,7 @@ func publishedLink(ctx context.Context, client kubernetes.Interface, service *co
 	for i := range entrances.Services { // addresses of load balancers come first
 		p := &entrances.Services[i]
 		switch {
-		case p.Namespace != namespace || p.Service != name:
+		case p.Namespace != namespace || p.Service != name || p.Protocol == corev1.ProtocolUDP:
 		case port != "" && port != p.PortName && port != strconv.Itoa(int(p.Port)):
 			problem = "it has no TCP port " + port
 		case p.Address == "":

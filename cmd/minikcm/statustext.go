@@ -6,6 +6,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 
@@ -50,7 +51,11 @@ func (s *clusterStatus) printEntrances(line func(name, value string)) {
 	name := "PUBLISHED"
 	for i := range s.Entrances.Services {
 		p := &s.Entrances.Services[i]
-		line(name, fmt.Sprintf("%s/%s:%d %s", p.Namespace, p.Service, p.Port, cmp.Or(p.Address, "not: "+p.Problem)))
+		port := strconv.Itoa(int(p.Port))
+		if p.Protocol != "" {
+			port += "/" + string(p.Protocol)
+		}
+		line(name, fmt.Sprintf("%s/%s:%s %s", p.Namespace, p.Service, port, cmp.Or(p.Address, "not: "+p.Problem)))
 		name = ""
 	}
 	if name != "" && s.Entrances.Publishes {

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	corev1 "k8s.io/api/core/v1"
 )
 
 func TestBind(t *testing.T) {
@@ -27,14 +29,14 @@ func TestBind(t *testing.T) {
 		"forbidden above the limit": {port: 8080, movable: true, errs: map[int32]error{8080: syscall.EACCES}, want: "[8080 0] it cannot be opened: "},
 	} {
 		var tried []int32
-		open := func(port int32) (net.Listener, error) {
+		open := func(port int32) (socket, error) {
 			tried = append(tried, port)
 			if err := tt.errs[port]; err != nil {
 				return nil, err
 			}
 			return &net.TCPListener{}, nil
 		}
-		listener, why := bind(open, "127.9.9.9", tt.port, tt.movable)
+		listener, why := bind(open, "127.9.9.9", tt.port, corev1.ProtocolTCP, tt.movable)
 		got := fmt.Sprint(tried)
 		if listener == nil {
 			got += " nothing:"

@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
 
 	"minikcm.dev/minikcm"
@@ -60,10 +61,10 @@ func (e *entrance) close() {
 	e.transport.CloseIdleConnections()
 }
 
-// decide says where a connection goes.
+// decide says where a TCP connection goes.
 func (e *entrance) decide(ctx context.Context, host string, port int32) (*reach.Path, error) {
 	defer inflight.Begin(e.ledger, inflight.Request).End()
-	return e.kubelets.Enter(ctx, host, port)
+	return e.kubelets.Enter(ctx, host, port, corev1.ProtocolTCP)
 }
 
 // processAt returns the address of the process of this machine that a path leads to; empty if it leads to none.

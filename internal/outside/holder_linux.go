@@ -7,23 +7,32 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	corev1 "k8s.io/api/core/v1"
 )
 
-// listening is the state of a socket that listens, in /proc/net/tcp.
-const listening = "0A"
+// The states of a socket that listens, in /proc/net/tcp, and of one that any sender reaches, in /proc/net/udp.
+const (
+	listening = "0A"
+	receiving = "07"
+)
 
 // holder returns the process that listens on a port of an IPv4 address; empty if that is not known. The files of other users'
 // processes cannot be read.
-func holder(address string, port int32) string {
+func holder(address string, port int32, protocol corev1.Protocol) string {
 	ip, err := netip.ParseAddr(address)
 	if err != nil {
 		return ""
 	}
 	own := fmt.Sprintf("%08X:%04X", binary.NativeEndian.Uint32(ip.AsSlice()), port)
 	any4 := fmt.Sprintf("%08X:%04X", 0, port)
-	inode := inodeOf("/proc/net/tcp", own, any4)
+	table, state := "/proc/net/tcp", listening
+	if protocol == corev1.ProtocolUDP {
+		table, state = "/proc/net/udp", receiving
+	}
+	inode := inodeOf(table, state, own, any4)
 	if inode == "" {
-		inode = inodeOf("/proc/net/tcp6", fmt.Sprintf("%032X:%04X", 0, port))
+		inode = inodeOf(table+"6", state, fmt.Sprintf("%032X:%04X", 0, port))
 	}
 	if inode == "" {
 		return ""
@@ -43,15 +52,15 @@ func holder(address string, port int32) string {
 	return ""
 }
 
-// inodeOf returns the inode of the socket that listens on one of the addresses; empty if none does.
-func inodeOf(table string, addresses ...string) string {
+// inodeOf returns the inode of the socket in a state that has one of the addresses; empty if there is none.
+func inodeOf(table, state string, addresses ...string) string {
 	data, err := os.ReadFile(table)
 	if err != nil {
 		return ""
 	}
 	for line := range strings.Lines(string(data)) {
 		fields := strings.Fields(line)
-		if len(fields) < 10 || fields[3] != listening {
+		if len(fields) < 10 || fields[3] != state {
 			continue
 		}
 		for _, address := range addresses {

@@ -33,6 +33,8 @@ type Published struct {
 	// Port is the port of the Service, and PortName its name.
 	Port     int32  `json:"port"`
 	PortName string `json:"portName,omitempty"`
+	// Protocol is UDP, or empty for TCP.
+	Protocol corev1.Protocol `json:"protocol,omitempty"`
 	// NodePort means that Address stands for the node port, otherwise for the load balancer.
 	NodePort bool `json:"nodePort,omitempty"`
 	// Address is the address and port to connect with; empty if nothing listens, because of Problem.
@@ -46,6 +48,8 @@ type wanted struct {
 	service types.NamespacedName
 	port    int32
 	name    string
+	// protocol is UDP, or empty for TCP.
+	protocol corev1.Protocol
 	// to is where connections go: an address of the load balancer, or one of the loopback interface for the nodes, and its port.
 	to       string
 	toPort   int32
@@ -75,10 +79,14 @@ func wantedOf(s *corev1.Service) []wanted {
 	var all []wanted
 	for i := range s.Spec.Ports {
 		p := &s.Spec.Ports[i]
-		if p.Protocol != corev1.ProtocolTCP && p.Protocol != "" {
+		one := wanted{service: types.NamespacedName{Namespace: s.Namespace, Name: s.Name}, port: p.Port, name: p.Name}
+		switch p.Protocol {
+		case corev1.ProtocolTCP, "":
+		case corev1.ProtocolUDP:
+			one.protocol = p.Protocol
+		default:
 			continue
 		}
-		one := wanted{service: types.NamespacedName{Namespace: s.Namespace, Name: s.Name}, port: p.Port, name: p.Name}
 		for _, point := range s.Status.LoadBalancer.Ingress {
 			if s.Spec.Type == corev1.ServiceTypeLoadBalancer && point.IP != "" {
 				balancer := one
@@ -107,7 +115,7 @@ type publisher struct {
 
 // opened is a port that is published; listener is nil if it is not, because of problem.
 type opened struct {
-	listener net.Listener
+	listener socket
 	done     chan struct{}
 	problem  string
 	// of is the resourceVersion of the Service for which it was tried.
@@ -207,7 +215,7 @@ func (p *publisher) listen(ctx context.Context, s *corev1.Service, w *wanted) *o
 	if w.nodePort {
 		what = fmt.Sprintf("Node port %d", w.toPort)
 	}
-	listener, why := bind(listenAt(ctx, w.at()), w.at(), w.toPort, !w.nodePort)
+	listener, why := bind(listenAt(ctx, w.at(), w.protocol), w.at(), w.toPort, w.protocol, !w.nodePort)
 	switch {
 	case listener == nil:
 		p.recorder.Eventf(s, corev1.EventTypeWarning, "NotPublished", "%s is not published: %v", what, why)
@@ -221,7 +229,12 @@ func (p *publisher) listen(ctx context.Context, s *corev1.Service, w *wanted) *o
 	to, toPort := w.to, w.toPort
 	go func() {
 		defer close(o.done)
-		p.connections.Accept(ctx, listener, func(ctx context.Context, conn net.Conn) { p.enter(ctx, conn, to, toPort) })
+		switch l := listener.(type) {
+		case datagrams:
+			p.receive(ctx, l, to, toPort)
+		case net.Listener:
+			p.connections.Accept(ctx, l, func(ctx context.Context, conn net.Conn) { p.enter(ctx, conn, to, toPort) })
+		}
 	}()
 	return o
 }
@@ -252,7 +265,7 @@ func (p *publisher) published() []Published {
 	})
 	list := make([]Published, 0, len(all))
 	for _, w := range all {
-		one := Published{Namespace: w.service.Namespace, Service: w.service.Name, Port: w.port, PortName: w.name, NodePort: w.nodePort, Problem: p.open[w].problem}
+		one := Published{Namespace: w.service.Namespace, Service: w.service.Name, Port: w.port, PortName: w.name, Protocol: w.protocol, NodePort: w.nodePort, Problem: p.open[w].problem}
 		if l := p.open[w].listener; l != nil {
 			one.Address = l.Addr().String()
 		}
@@ -263,5 +276,5 @@ func (p *publisher) published() []Published {
 
 // key orders the ports of a Service as its load balancer has them, and node ports last.
 func (w *wanted) key() string {
-	return fmt.Sprintf("%s %v %05d %s", w.service, w.nodePort, w.port, w.to)
+	return fmt.Sprintf("%s %v %05d %s %s", w.service, w.nodePort, w.port, w.protocol, w.to)
 }

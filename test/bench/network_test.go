@@ -60,7 +60,7 @@ func requests(b *testing.B, name, image, at string, annotations map[string]strin
 	serveWeb(ctx, b, cluster, image, annotations)
 	kubelets := cluster.Kubelets()
 	get := func(i int) error {
-		path, err := kubelets.Enter(ctx, "web", 80)
+		path, err := kubelets.Enter(ctx, "web", 80, corev1.ProtocolTCP)
 		if err != nil {
 			return err
 		}

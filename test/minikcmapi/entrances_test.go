@@ -309,6 +309,37 @@ func TestPublish(t *testing.T) {
 	}
 }
 
+// Datagrams from this machine come to a pod, and its answers come back.
+func TestPublishUDP(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t, outside.Options{Publish: true})
+	m.pod("echo", map[string]string{"minikcm.dev/server": "listen: [{port: 8080, protocol: UDP, mode: text, routes: [{body: 'got ${request.body} from ${request.peer}'}]}]"})
+	m.service("echo", corev1.ServiceTypeLoadBalancer, func(s *corev1.Service) { s.Spec.Ports[0].Protocol = corev1.ProtocolUDP })
+	m.pass(5 * time.Second)
+	all := m.entrances().Services
+	if len(all) != 2 || all[0].Protocol != corev1.ProtocolUDP || !all[1].NodePort {
+		t.Fatalf("published: %+v", all)
+	}
+	for _, p := range all {
+		conn, err := (&net.Dialer{}).DialContext(t.Context(), "udp", p.Address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close() // the test is over
+		_ = conn.SetDeadline(clock.Real().Now().Add(time.Minute))
+		buffer := make([]byte, 100)
+		for _, text := range []string{"one", "two"} {
+			if _, err := io.WriteString(conn, text); err != nil {
+				t.Fatal(err)
+			}
+			n, err := conn.Read(buffer)
+			if got, want := string(buffer[:n]), "got "+text+" from "; err != nil || !strings.HasPrefix(got, want) {
+				t.Errorf("%s: got %q, want %q, %v", p.Address, got, want, err)
+			}
+		}
+	}
+}
+
 // takeNodePort takes a node port of this machine.
 func takeNodePort(t *testing.T) (net.Listener, int32) {
 	t.Helper()

@@ -280,16 +280,16 @@ func (f *Fabric) Decide(ctx context.Context, q *reach.Query) (*reach.Path, error
 	return f.cluster.Decide(q), nil
 }
 
-// Enter says where a TCP connection goes that a program outside of the cluster makes. It has the name server and the search list of
+// Enter says where a connection goes that a program outside of the cluster makes. It has the name server and the search list of
 // a pod of the namespace default, and reaches the addresses that such a pod reaches.
-func (f *Fabric) Enter(ctx context.Context, host string, port int32) (*reach.Path, error) {
+func (f *Fabric) Enter(ctx context.Context, host string, port int32, protocol corev1.Protocol) (*reach.Path, error) {
 	if err := f.begin(ctx); err != nil {
 		return nil, err
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.entered++
-	q := &reach.Query{Host: host, Port: port, Protocol: corev1.ProtocolTCP, Random: hash.Mix(f.opts.Seed, f.entered)}
+	q := &reach.Query{Host: host, Port: port, Protocol: protocol, Random: hash.Mix(f.opts.Seed, f.entered)}
 	f.complete(q)
 	resolver := f.cluster.ResolverOf(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault}})
 	q.Resolver = &resolver
