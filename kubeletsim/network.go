@@ -3,12 +3,10 @@ package kubeletsim
 import (
 	"context"
 	"crypto/tls"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/netip"
 	"slices"
-	"strconv"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -214,7 +212,7 @@ func (k *network) serve(path *reach.Path, w http.ResponseWriter, r *http.Request
 		k.serveAPI(w, r)
 		return
 	case path.HealthCheck != nil:
-		serveHealthCheck(w, path.HealthCheck)
+		k.serveProxy(path, w, r)
 		return
 	}
 	if path.Pod == nil {
@@ -245,30 +243,6 @@ func (k *network) podAt(path *reach.Path) (n *nodes.Node, e containers.Pod, free
 	}
 	remote := containers.NewRemote(k.images.Annotate(path.Pod))
 	return n, remote, remote.Files().Free
-}
-
-// serveHealthCheck answers a health check of a Service as kube-proxy does (its package healthcheck): 503 if no endpoint is on the node.
-func serveHealthCheck(w http.ResponseWriter, h *reach.HealthCheck) {
-	type name struct {
-		Namespace string `json:"namespace"`
-		Name      string `json:"name"`
-	}
-	body, err := json.MarshalIndent(struct {
-		Service             name `json:"service"`
-		LocalEndpoints      int  `json:"localEndpoints"`
-		ServiceProxyHealthy bool `json:"serviceProxyHealthy"`
-	}{name{h.Service.Namespace, h.Service.Name}, h.Local, true}, "", "\t")
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusInternalServerError)
-		return
-	}
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("X-Content-Type-Options", "nosniff")
-	w.Header().Set("X-Load-Balancing-Endpoint-Weight", strconv.Itoa(h.Local))
-	if h.Local == 0 {
-		w.WriteHeader(http.StatusServiceUnavailable)
-	}
-	_, _ = w.Write(append(body, '\n')) // the client may be gone
 }
 
 // Certificate returns the source of the certificate of a TLS server at the end of a path; nil: the server speaks no TLS, or nothing is

@@ -11,6 +11,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 )
 
@@ -23,7 +24,7 @@ type options struct {
 	focus   string
 	skip    string
 	gates   bool // the feature gates of minikcm are on
-	network bool // the cluster has two IP families, and the suite reaches its load balancers
+	network bool // the cluster has three nodes in zones and two IP families, and the suite reaches its load balancers
 	procs   int
 	nodes   int
 	timeout string
@@ -39,7 +40,7 @@ func main() {
 	flag.StringVar(&opts.focus, "focus", "", "regular expression of the tests to run; without it, those of the list")
 	flag.StringVar(&opts.skip, "skip", "", "regular expression of tests that are not run although -focus matches them")
 	flag.BoolVar(&opts.gates, "gates", false, "turn on the feature gates that have an effect; the list is passing-with-gates.txt then")
-	flag.BoolVar(&opts.network, "network", false, "give the cluster addresses of both IP families, and publish its load balancers on this machine; the list is passing-with-network.txt then")
+	flag.BoolVar(&opts.network, "network", false, "give the cluster three zones and addresses of both IP families, and publish its load balancers on this machine; the list is passing-with-network.txt then")
 	flag.IntVar(&opts.procs, "procs", 4, "how many tests run at a time")
 	flag.IntVar(&opts.nodes, "nodes", 3, "how many nodes the cluster has")
 	flag.StringVar(&opts.timeout, "timeout", "2h", "when to give up on the whole run")
@@ -147,7 +148,14 @@ func runSuite(ctx context.Context, opts options, focus string) error {
 	if opts.images != "" {
 		begin = fmt.Sprintf("%q apply -f %q && %s", kubectl, images, begin)
 	}
-	args := []string{"exec", "--nodes", strconv.Itoa(opts.nodes)}
+	args := []string{"exec"}
+	if opts.network {
+		for _, zone := range strings.Fields("a b c") {
+			args = append(args, "--pool", "name="+zone+",nodes=1,label=topology.kubernetes.io/zone="+zone)
+		}
+	} else {
+		args = append(args, "--nodes", strconv.Itoa(opts.nodes))
+	}
 	if opts.gates {
 		args = append(args, "--feature-gates", "GenericWorkload=true,DRAResourcePoolStatus=true,DRAPartitionableDevicesType=true,StorageVersionAPI=true",
 			"--runtime-config", "scheduling.k8s.io/v1beta1=true,resource.k8s.io/v1alpha3=true,internal.apiserver.k8s.io/v1alpha1=true")
@@ -163,7 +171,7 @@ func runSuite(ctx context.Context, opts options, focus string) error {
 	if opts.skip != "" {
 		args = append(args, "--skip", opts.skip)
 	}
-	args = append(args, filepath.Join(bin, "e2e.test"), "--", "--provider", "skeleton", "--kubectl-path", kubectl, "--e2e-output-dir", out)
+	args = append(args, filepath.Join(bin, "e2e.test"), "--", "--provider", "skeleton", "--num-nodes", strconv.Itoa(opts.nodes), "--kubectl-path", kubectl, "--e2e-output-dir", out)
 	cmd := exec.CommandContext(ctx, filepath.Join(bin, "minikcm"), args...)
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }

@@ -175,7 +175,7 @@ type Path struct {
 	Listener *Listener
 	// Router is the router that accepts the connection, if one does.
 	Router *routes.Router
-	// HealthCheck is the health check of a Service that kube-proxy answers; nil: none does.
+	// HealthCheck is the health check that kube-proxy answers; nil: none does.
 	HealthCheck *HealthCheck
 	// APIServer means that the API server accepts it.
 	APIServer bool
@@ -462,6 +462,9 @@ func (c *Cluster) onNode(q *Query, from policy.Peer, node string, p *Path) *Path
 			p.Pod, p.Listener = pod, l
 			return p.accepted()
 		}
+	}
+	if p.toProxy(node) {
+		return p
 	}
 	return p.end(Refused, "nothing listens on "+portName(p.Protocol, p.Target.Port())+" of node "+node)
 }

@@ -3,15 +3,36 @@ package reach
 import (
 	"net/netip"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"minikcm.dev/minikcm/internal/network/policy"
 	"minikcm.dev/minikcm/internal/network/services"
 )
 
-// HealthCheck is the state of a Service for which a load balancer asks kube-proxy.
+// The ports at which kube-proxy answers: healthPort at all addresses of its node, modePort at those of the loopback interface.
+const (
+	healthPort = 10256
+	modePort   = 10249
+)
+
+// HealthCheck is what kube-proxy is asked for: the state of a Service, for a load balancer, or its own.
 type HealthCheck struct {
+	// Service is empty for kube-proxy's own state.
 	Service services.Key
 	// Local is the number of the ready endpoints on the node.
 	Local int
+}
+
+// toProxy connects to kube-proxy on a node; ok is false if the port is none of its own.
+func (p *Path) toProxy(node string) (ok bool) {
+	port := p.Target.Port()
+	if p.Protocol != corev1.ProtocolTCP || port != healthPort && (port != modePort || !p.Target.Addr().IsLoopback()) {
+		return false
+	}
+	p.HealthCheck = &HealthCheck{}
+	p.Listener = &Listener{Why: "kube-proxy of node " + node}
+	p.accepted()
+	return true
 }
 
 // toHealthCheck connects to the health check node port of a Service on a node, as the node's rules know it.
@@ -30,7 +51,7 @@ func (c *Cluster) toHealthCheck(q *Query, from policy.Peer, node string, f *serv
 			}
 		}
 	}
-	p.HealthCheck = &HealthCheck{f.Key(), len(local)}
+	p.HealthCheck = &HealthCheck{Service: f.Key(), Local: len(local)}
 	p.Listener = &Listener{Why: "kube-proxy answers health checks of the Service " + f.Key().String()}
 	p.accepted()
 }
