@@ -160,7 +160,7 @@ func (r *Report) addName(p *Path, q *Query) {
 	}
 }
 
-func (r *Report) addService(p *Path) {
+func (r *Report) addService(q *Query, p *Path) {
 	f := p.Frontend
 	if f == nil {
 		if p.Destination.IsValid() {
@@ -175,7 +175,7 @@ func (r *Report) addService(p *Path) {
 		port += " (" + f.Port.Name + ")"
 	}
 	at := p.Destination.Addr().String()
-	if f.By == services.ByNodePort && p.Destination.Addr().IsLoopback() {
+	if f.By == services.ByNodePort && p.Destination.Addr().IsLoopback() && nodeOf(&q.From) == "" {
 		at = "of any node"
 	}
 	r.step("service", fmt.Sprintf("%s, %s, by its %s %s", r.Service, port, f.By, at))

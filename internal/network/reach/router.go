@@ -78,7 +78,7 @@ type Forwarded struct {
 // A further attempt, counted from 0, goes to the next endpoint.
 func (c *Cluster) Forward(q *Query, p *Path, number uint64, r *routes.Request, attempt int) *Forwarded {
 	random := p.random
-	if nodeOf(&p.Source) == "" {
+	if nodeOf(&q.From) == "" {
 		random = number * stride
 	}
 	d := &Forwarded{Decision: c.Routes.Route(*p.Router, r, random)}
