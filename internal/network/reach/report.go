@@ -76,7 +76,7 @@ func (p *Path) Report(q *Query, from, to string) *Report {
 		way = p.Query
 		r.step("name", fmt.Sprintf("%s: asked of the name server %s, %s", q.Host, way.Destination.Addr(), portName(way.Protocol, way.Destination.Port())))
 	}
-	r.addService(way)
+	r.addService(q, way)
 	r.addEnd(way, from)
 	return r
 }
