@@ -74,7 +74,7 @@ func HuntBinary(ctx context.Context, b Binary) (*Report, error) {
 		return nil, err
 	}
 	workload.Rest = 10 * slice // of which the last tenth is looked at
-	h := &hunter{settings: newSettings(nil), operator: Operator{User: DefaultUser}, workload: workload, noise: map[string]bool{}}
+	h := &hunter{settings: newSettings(nil), operator: Operator{User: DefaultUser}, workload: workload, noise: map[string]bool{}, usual: conduct{}}
 	h.trials, h.seed, h.parallel, h.repeats = b.Trials, b.Seed, b.Parallel, b.Repeats
 	front, err := newCertificate()
 	if err != nil {

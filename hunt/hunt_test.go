@@ -1,6 +1,7 @@
 package hunt_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"runtime"
@@ -8,6 +9,10 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"minikcm.dev/minikcm/hunt"
 	"minikcm.dev/minikcm/minikcmtest"
@@ -83,6 +88,61 @@ func TestFindings(t *testing.T) {
 			replayed := hearing(t, func(t testing.TB) { hunt.Replay(t, test.operator, shopping, []string{test.replay}) })
 			if !strings.Contains(replayed, test.words[0]) {
 				t.Errorf("the replay of %q has no %q:\n%s", test.replay, test.words[0], replayed)
+			}
+		})
+	}
+}
+
+// What an operator does wrong on its way is found, and not found in the undisturbed run.
+func TestConduct(t *testing.T) {
+	t.Parallel()
+	notes := shop("notes", 0)
+	notes.Labels["kind"] = "notes"
+	recreate := func(ctx context.Context, c *minikcmtest.Cluster) error {
+		_, err := c.Client().CoreV1().ConfigMaps("default").Create(ctx, notes, metav1.CreateOptions{})
+		if apierrors.IsAlreadyExists(err) {
+			return nil
+		}
+		return err
+	}
+	annotated := hunt.Step{Name: "annotate corner", Do: func(ctx context.Context, c *minikcmtest.Cluster) error {
+		_, err := c.Client().CoreV1().ConfigMaps("default").Patch(ctx, "corner", types.MergePatchType, []byte(`{"metadata":{"annotations":{"seen":"yes"}}}`), metav1.PatchOptions{})
+		return err
+	}}
+	for name, test := range map[string]struct {
+		operator hunt.Operator
+		steps    []hunt.Step
+		replay   string
+		words    []string
+	}{
+		"sweeping": {
+			sweeping,
+			[]hunt.Step{create(notes), create(shop("corner", 1)), {Name: "create notes again", Do: recreate}},
+			"server error at create secrets default/till-of-corner",
+			[]string{"foreign object", "it deletes ConfigMap default/notes, which kubernetes-admin has created, and which it leaves alone undisturbed"},
+		},
+		"stubborn": {
+			stubborn,
+			[]hunt.Step{create(shop("corner", 1)), annotated},
+			"crash before create secrets default/corner",
+			[]string{"Secret default/corner does not exist", "its update secrets default/corner fails for ever, with 404"},
+		},
+		"swinging": {
+			swinging,
+			[]hunt.Step{create(shop("corner", 1))},
+			"crash after create secrets default/till",
+			[]string{"never at rest", "update Secret default/till: metadata.labels[flickers] from", "to not set\n"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			found := hearing(t, func(t testing.TB) {
+				hunt.Replay(t, test.operator, hunt.Workload{Steps: test.steps}, []string{test.replay})
+			})
+			for _, words := range test.words {
+				if !strings.Contains(found, words) {
+					t.Errorf("the finding has no %q:\n%s", words, found)
+				}
 			}
 		})
 	}

@@ -32,6 +32,8 @@ type hunter struct {
 	points   []Point  // of the undisturbed runs
 	// noise are the places in which undisturbed runs of other seeds end differently.
 	noise map[string]bool
+	// usual is what the operator does wrong in undisturbed runs.
+	usual conduct
 	// tried counts the disturbed runs, unmet those whose write did not occur.
 	tried, unmet int
 	findings     []*finding
@@ -63,7 +65,7 @@ func newHunter(t testing.TB, operator Operator, workload Workload, opts []Option
 		t.Fatal("hunt: the workload has no steps")
 	}
 	operator.User = cmp.Or(operator.User, DefaultUser)
-	h := &hunter{settings: newSettings(opts), t: t, operator: operator, workload: workload, noise: map[string]bool{}, exact: true}
+	h := &hunter{settings: newSettings(opts), t: t, operator: operator, workload: workload, noise: map[string]bool{}, usual: conduct{}, exact: true}
 	h.attempt = h.try
 	first := newTrialTB(t)
 	first.within(func() { h.identity = h.newCluster(first, h.seed, nil).Identity() })
@@ -112,6 +114,11 @@ func (h *hunter) learn() error {
 	for _, run := range runs[1:] {
 		for _, d := range differences(run.state, h.base.state) {
 			h.noise[d.place()] = true
+		}
+	}
+	for _, run := range runs {
+		for key := range run.conduct {
+			h.usual[key] = misdeed{}
 		}
 	}
 	return nil
@@ -230,9 +237,14 @@ type verdict struct {
 	differences []difference
 	// swings says that the operator does not come to rest.
 	swings string
+	// conduct is what the operator did wrong on its way.
+	conduct []misdeed
 }
 
-func (v verdict) bad() bool { return v.failure != "" || len(v.differences) > 0 || v.swings != "" }
+func (v verdict) bad() bool { return v.differs() || len(v.conduct) > 0 }
+
+// differs reports whether the end of the run itself is bad.
+func (v verdict) differs() bool { return v.failure != "" || len(v.differences) > 0 || v.swings != "" }
 
 // signature is equal for findings that are probably one bug.
 func (v verdict) signature() string {
@@ -242,7 +254,11 @@ func (v verdict) signature() string {
 	}
 	slices.Sort(places)
 	first, _, _ := strings.Cut(v.failure, "\n")
-	return fmt.Sprint(digitless(first), v.swings != "", slices.Compact(places))
+	text := fmt.Sprint(digitless(first), v.swings != "", slices.Compact(places))
+	if !v.differs() && len(v.conduct) > 0 {
+		text += digitless(fmt.Sprint(v.conduct))
+	}
+	return text
 }
 
 func digitless(text string) string {
@@ -269,7 +285,8 @@ func (h *hunter) judge(o, base *outcome) verdict {
 		}
 	}
 	if o.late > 2*base.late+tolerated {
-		v.swings = fmt.Sprintf("it wrote %d times in the last %s of the run, undisturbed %d times", o.late, h.workload.rest()/10, base.late)
+		v.swings = fmt.Sprintf("it wrote %d times in the last %s of the run, undisturbed %d times. Its last writes to one object:\n    %s", o.late, h.workload.rest()/10, base.late, strings.Join(o.swings, "\n    "))
 	}
+	v.conduct = o.conduct.beyond(h.usual)
 	return v
 }

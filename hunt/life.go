@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"minikcm.dev/minikcm"
@@ -67,6 +68,8 @@ type course struct {
 	calls   []Call
 	watched map[string]bool
 	newest  int64 // revision of the cluster
+	// resources are those that were written, except notState.
+	resources map[schema.GroupVersionResource]bool
 	// generated has, for names that the server has generated, what they are in all runs.
 	generated map[string]string
 	failure   error // of a request that could not be read
@@ -92,12 +95,12 @@ type life struct {
 func newCourse(cluster *minikcm.Cluster, planned []Disturbance) *course {
 	c := &course{
 		cluster: cluster, ledger: cluster.Ledger(), begin: cluster.Clock().Now(), planned: slices.Clone(planned),
-		met: map[Point]int{}, watched: map[string]bool{}, generated: map[string]string{}, wake: func() {},
+		met: map[Point]int{}, watched: map[string]bool{}, generated: map[string]string{}, resources: map[schema.GroupVersionResource]bool{}, wake: func() {},
 	}
 	cluster.Writes().ObserveObjects(func(w *minikcm.Write, _, object runtime.Object) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		c.newest = max(c.newest, w.Revision)
+		c.wroteLocked(w)
 		if m, err := meta.Accessor(object); err == nil && m.GetGenerateName() != "" {
 			c.generated[m.GetName()] = m.GetGenerateName() + "*"
 		}
@@ -105,10 +108,17 @@ func newCourse(cluster *minikcm.Cluster, planned []Disturbance) *course {
 	written := cluster.Writes().Writes(nil)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, w := range written {
-		c.newest = max(c.newest, w.Revision)
+	for i := range written {
+		c.wroteLocked(&written[i])
 	}
 	return c
+}
+
+func (c *course) wroteLocked(w *minikcm.Write) {
+	c.newest = max(c.newest, w.Revision)
+	if !slices.Contains(notState, w.Resource.Resource) {
+		c.resources[schema.GroupVersionResource(w.Resource)] = true
+	}
 }
 
 // begins starts the next life. It lists the resources in stale as of an older revision.

@@ -141,6 +141,65 @@ func reconcileRestless(ctx context.Context, k client.Client, s *corev1.ConfigMap
 	return ctrl.Result{RequeueAfter: 5 * time.Second}, k.Update(ctx, s)
 }
 
+// sweeping deletes all ConfigMaps that are no shops when it could not create a till.
+var sweeping = operatorOf(func(ctx context.Context, k client.Client, s *corev1.ConfigMap, req ctrl.Request) (ctrl.Result, error) {
+	_, err := reconcileEdged(ctx, k, s, req)
+	if err == nil || s == nil {
+		return ctrl.Result{}, err
+	}
+	all := &corev1.ConfigMapList{}
+	if err := k.List(ctx, all, client.InNamespace(req.Namespace)); err != nil {
+		return ctrl.Result{}, err
+	}
+	for i := range all.Items {
+		if m := &all.Items[i]; m.Labels["kind"] == "notes" {
+			if err := k.Delete(ctx, m); err != nil {
+				return ctrl.Result{}, err
+			}
+		}
+	}
+	return ctrl.Result{}, err
+})
+
+// stubborn notes that it has created a till before it does so, and from then on only changes it.
+var stubborn = operatorOf(func(ctx context.Context, k client.Client, s *corev1.ConfigMap, _ ctrl.Request) (ctrl.Result, error) {
+	if s == nil {
+		return ctrl.Result{}, nil
+	}
+	till := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: s.Name}, StringData: map[string]string{"tills": s.Data["tills"]}}
+	if s.Data["till"] != "" {
+		return ctrl.Result{}, k.Update(ctx, till)
+	}
+	s.Data["till"] = till.Name
+	if err := k.Update(ctx, s); err != nil {
+		return ctrl.Result{}, err
+	}
+	return ctrl.Result{}, k.Create(ctx, till)
+})
+
+// swinging turns the lamp of a till on while it works at it. A till whose lamp it finds on flickers.
+var swinging = operatorOf(func(ctx context.Context, k client.Client, s *corev1.ConfigMap, _ ctrl.Request) (ctrl.Result, error) {
+	if s == nil {
+		return ctrl.Result{}, nil
+	}
+	till := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: "till"}, StringData: map[string]string{"lamp": "on"}}
+	if err := k.Create(ctx, till); err == nil {
+		till.Data = nil
+		return ctrl.Result{}, k.Update(ctx, till)
+	} else if !apierrors.IsAlreadyExists(err) {
+		return ctrl.Result{}, err
+	}
+	if err := k.Get(ctx, client.ObjectKeyFromObject(till), till); err != nil || till.Data["lamp"] == nil {
+		return ctrl.Result{}, err
+	}
+	if till.Labels["flickers"] == "" {
+		till.Labels = map[string]string{"flickers": "yes"}
+	} else {
+		till.Labels = nil
+	}
+	return ctrl.Result{RequeueAfter: 5 * time.Second}, k.Update(ctx, till)
+})
+
 func create(objects ...client.Object) hunt.Step {
 	return hunt.Step{Name: "create " + objects[0].GetName(), Do: func(ctx context.Context, c *minikcmtest.Cluster) error {
 		for _, o := range objects {

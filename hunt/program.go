@@ -205,9 +205,10 @@ func (r *program) settle(ctx context.Context) error {
 		if quiet == 0 || !r.course.isCalm() || r.base == nil && quiet < restful {
 			continue
 		}
-		if r.out.state, err = captureState(ctx, r.cluster, r.ignore); err != nil {
+		if r.out.state, err = r.course.captureState(ctx, r.ignore); err != nil {
 			return fmt.Errorf("reading the state at the end: %w", err)
 		}
+		r.course.witness(r.out, r.operator.User, 0) // back-offs are longer than the run
 		if r.base == nil || !r.judge(r.out, r.base).bad() {
 			return nil
 		}
@@ -216,9 +217,10 @@ func (r *program) settle(ctx context.Context) error {
 		return fmt.Errorf("the operator does not come to rest: it writes after %v, too.%s", maxSlices*slice, r.process.log.lines())
 	}
 	var err error
-	if r.out.state, err = captureState(ctx, r.cluster, r.ignore); err != nil {
+	if r.out.state, err = r.course.captureState(ctx, r.ignore); err != nil {
 		return fmt.Errorf("reading the state at the end: %w", err)
 	}
+	r.course.witness(r.out, r.operator.User, 0)
 	return nil
 }
 

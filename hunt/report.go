@@ -9,8 +9,11 @@ import (
 // class names what kind of bug a finding is, by what is needed to reach it.
 func (f *finding) class() string {
 	d := f.first.disturbances
-	if f.verdict.swings != "" {
+	switch {
+	case f.verdict.swings != "":
 		return "never at rest"
+	case !f.verdict.differs():
+		return f.verdict.conduct[0].class
 	}
 	switch d[len(d)-1].Action {
 	case CrashBefore, CrashAfter:
@@ -95,6 +98,9 @@ func (h *hunter) ending(v verdict) string {
 	}
 	if v.swings != "" {
 		fmt.Fprintf(&b, "  The operator does not come to rest: %s\n", v.swings)
+	}
+	for _, m := range v.conduct {
+		fmt.Fprintf(&b, "  The operator does what it does not do undisturbed: %s\n", m.text)
 	}
 	if len(v.differences) > 0 {
 		b.WriteString("  The cluster ends in another state:\n")

@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 
-	"minikcm.dev/minikcm"
 	"minikcm.dev/minikcm/internal/comparison"
 )
 
@@ -25,20 +24,18 @@ type state map[comparison.Key]map[string]any
 // notState are resources that are not part of a state: what happened, who leads, and machines.
 var notState = []string{"events", "leases", "nodes", "csinodes", "apiservices", "flowschemas", "prioritylevelconfigurations"}
 
-// captureState reads the objects of all resources that were written.
-func captureState(ctx context.Context, cluster *minikcm.Cluster, ignore func(kind, namespace, name string) bool) (state, error) {
+// captureState reads the objects of all resources that were written. The record of writes may have lost the oldest.
+func (c *course) captureState(ctx context.Context, ignore func(kind, namespace, name string) bool) (state, error) {
+	cluster := c.cluster
 	client, err := dynamic.NewForConfig(cluster.Config())
 	if err != nil {
 		return nil, err
 	}
-	resources := map[schema.GroupVersionResource]bool{}
-	for _, w := range cluster.Writes().Writes(nil) {
-		if !slices.Contains(notState, w.Resource.Resource) {
-			resources[schema.GroupVersionResource(w.Resource)] = true
-		}
-	}
+	c.mu.Lock()
+	resources := slices.Collect(maps.Keys(c.resources))
+	c.mu.Unlock()
 	var all []unstructured.Unstructured
-	for _, r := range slices.SortedFunc(maps.Keys(resources), func(a, b schema.GroupVersionResource) int { return cmp.Compare(a.String(), b.String()) }) {
+	for _, r := range slices.SortedFunc(slices.Values(resources), func(a, b schema.GroupVersionResource) int { return cmp.Compare(a.String(), b.String()) }) {
 		list, err := client.Resource(r).List(ctx, metav1.ListOptions{})
 		if apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) {
 			continue // its definition is gone, or it is no kind that is stored

@@ -31,8 +31,11 @@ type outcome struct {
 	state state
 	// record is the record of a scenario's run; nil if there is none, or if it is not kept.
 	record *runrecord.Run
-	// late counts the operator's writes in the last part of the run, in which it should rest.
-	late int
+	// late counts the operator's writes in the last part of the run, in which it should rest. If they are many, swings shows the last.
+	late   int
+	swings []string
+	// conduct is what the operator did wrong on its way.
+	conduct conduct
 }
 
 // trial is one run.
@@ -100,9 +103,10 @@ func (r *trial) run(ctx context.Context) error {
 			return fmt.Errorf("at the end: %w", err)
 		}
 	}
-	if r.out.state, err = captureState(ctx, r.cluster.Cluster, r.ignore); err != nil {
+	if r.out.state, err = r.course.captureState(ctx, r.ignore); err != nil {
 		return fmt.Errorf("reading the state at the end: %w", err)
 	}
+	r.course.witness(r.out, r.operator.User, rest*3/5)
 	return nil
 }
 
