@@ -30,6 +30,10 @@ const (
 	// StaleRestart ends the operator as CrashAfter does, and the next life lists a resource as it was before an earlier write.
 	// Thirty seconds later it gets the events since then.
 	StaleRestart Action = "stale restart with"
+	// Edit changes a field of an object after the write, as a user does, and changes it back thirty seconds later.
+	Edit Action = "edit of"
+	// Recreate deletes an object after the write, and creates it again when it is gone.
+	Recreate Action = "recreation of"
 )
 
 // Point is a write of the operator.
@@ -58,8 +62,11 @@ type Disturbance struct {
 	Action Action
 	// At is the write at which it happens.
 	At Point
-	// Resource is the resource whose events are late, missed or stale, such as pods or deployments.apps.
+	// Resource is the resource whose events are late, missed or stale, such as pods or deployments.apps, or of the object on which a user
+	// acts.
 	Resource string
+	// Object is the object on which a user acts, as namespace/name or name. Path is the field of an Edit, and Value the value in JSON.
+	Object, Path, Value string
 	// Since is the write before which a StaleRestart shows the resource.
 	Since Point
 }
@@ -69,6 +76,10 @@ func (d Disturbance) String() string {
 	switch d.Action {
 	case LateEvents, MissedEvents:
 		return fmt.Sprintf("%s %s from %s", d.Action, d.Resource, d.At)
+	case Edit:
+		return fmt.Sprintf("%s %s %s: %s=%s for thirty seconds, from %s", d.Action, d.Resource, d.Object, d.Path, d.Value, d.At)
+	case Recreate:
+		return fmt.Sprintf("%s %s %s from %s", d.Action, d.Resource, d.Object, d.At)
 	case StaleRestart:
 		return fmt.Sprintf("%s %s as before %s, after %s", d.Action, d.Resource, d.Since, d.At)
 	}
@@ -87,6 +98,12 @@ var forms = []struct {
 	}},
 	{regexp.MustCompile(`^(late events of|missed events of) (\S+) from ` + point + `$`), func(m []string) Disturbance {
 		return Disturbance{Action: Action(m[1]), Resource: m[2], At: readPoint(m[3:])}
+	}},
+	{regexp.MustCompile(`^(edit of) (\S+) (\S+): ([^\s=]+)=(.*?) for thirty seconds, from ` + point + `$`), func(m []string) Disturbance {
+		return Disturbance{Action: Action(m[1]), Resource: m[2], Object: m[3], Path: m[4], Value: m[5], At: readPoint(m[6:])}
+	}},
+	{regexp.MustCompile(`^(recreation of) (\S+) (\S+) from ` + point + `$`), func(m []string) Disturbance {
+		return Disturbance{Action: Action(m[1]), Resource: m[2], Object: m[3], At: readPoint(m[4:])}
 	}},
 	{regexp.MustCompile(`^(stale restart with) (\S+) as before ` + point + `, after ` + point + `$`), func(m []string) Disturbance {
 		return Disturbance{Action: Action(m[1]), Resource: m[2], Since: readPoint(m[3:]), At: readPoint(m[7:])}

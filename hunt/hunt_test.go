@@ -148,6 +148,29 @@ func TestConduct(t *testing.T) {
 	}
 }
 
+// A shop that is deleted and created again gets its till, unless the operator takes the old one, which the garbage collector deletes.
+// What a user changes, and changes back, makes no difference.
+func TestActs(t *testing.T) {
+	t.Parallel()
+	one := hunt.Workload{Steps: []hunt.Step{create(shop("corner", 1))}}
+	const recreated = "recreation of configmaps default/corner from create secrets default/corner"
+	if found := hearing(t, func(t testing.TB) { hunt.Replay(t, unowning, one, []string{recreated}) }); !strings.Contains(found, "Secret default/corner does not exist, undisturbed it does") {
+		t.Errorf("the till of the shop that was created again: %s", found)
+	}
+	for _, act := range []string{
+		"recreation of configmaps default/corner from create secrets default/corner-0", "recreation of configmaps default/corner from update configmaps default/corner",
+		"edit of configmaps default/corner: metadata.labels=null for thirty seconds, from create secrets default/corner-0",
+		"edit of secrets default/corner-0: metadata.ownerReferences=null for thirty seconds, from update configmaps default/corner",
+	} {
+		hunt.Replay(t, sound, one, []string{act})
+	}
+	if found := hearing(t, func(t testing.TB) {
+		hunt.Replay(t, sound, one, []string{"recreation of pods default/none from create secrets default/corner-0"})
+	}); !strings.Contains(found, "its object does not exist") {
+		t.Errorf("an object that does not exist is created again: %q", found)
+	}
+}
+
 // The test of a finding calls the test that found it, of which it makes one run.
 func TestRepeat(t *testing.T) {
 	t.Parallel()

@@ -32,7 +32,7 @@ type hunter struct {
 	points   []Point  // of the undisturbed runs
 	// noise are the places in which undisturbed runs of other seeds end differently.
 	noise map[string]bool
-	// usual is what the operator does wrong in undisturbed runs.
+	// usual has the misdeeds of undisturbed runs.
 	usual conduct
 	// tried counts the disturbed runs, unmet those whose write did not occur.
 	tried, unmet int
@@ -147,7 +147,7 @@ func (o *outcome) points() []Point {
 
 // hunt makes the disturbed runs.
 func (h *hunter) hunt() {
-	singles := plan(h.points, watchedOf(h.base))
+	singles := plan(h.points, watchedOf(h.base), h.base.acts)
 	list := make([][]Disturbance, 0, h.trials)
 	for _, d := range singles {
 		list = append(list, []Disturbance{d})
@@ -237,7 +237,7 @@ type verdict struct {
 	differences []difference
 	// swings says that the operator does not come to rest.
 	swings string
-	// conduct is what the operator did wrong on its way.
+	// conduct has the misdeeds of the operator on its way.
 	conduct []misdeed
 }
 
@@ -275,12 +275,16 @@ const tolerated = 5
 
 // judge compares the end of a run with the undisturbed one of the same steps.
 func (h *hunter) judge(o, base *outcome) verdict {
+	if o.void {
+		return verdict{}
+	}
 	v := verdict{failure: o.failure}
 	if o.failure != "" {
 		return v
 	}
+	acted := slices.ContainsFunc(o.disturbances, func(d Disturbance) bool { return d.isAct() })
 	for _, d := range differences(o.state, base.state) {
-		if !h.noise[d.place()] {
+		if !h.noise[d.place()] && !(acted && d.isTrace()) {
 			v.differences = append(v.differences, d)
 		}
 	}

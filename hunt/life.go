@@ -1,6 +1,7 @@
 package hunt
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"net/http"
@@ -68,6 +69,14 @@ type course struct {
 	calls   []Call
 	watched map[string]bool
 	newest  int64 // revision of the cluster
+	// operator is the operator's user.
+	operator string
+	subjects map[string]*subject
+	// due are acts that have to be done when nothing is in flight, recreating those that become due when an object is gone, and undoing
+	// counts the acts that are not over.
+	due        []func(context.Context)
+	recreating map[string]func(context.Context)
+	undoing    int
 	// resources are those that were written, except notState.
 	resources map[schema.GroupVersionResource]bool
 	// generated has, for names that the server has generated, what they are in all runs.
@@ -92,17 +101,21 @@ type life struct {
 	stale, leaves map[string]int64
 }
 
-func newCourse(cluster *minikcm.Cluster, planned []Disturbance) *course {
+func newCourse(cluster *minikcm.Cluster, operator string, planned []Disturbance) *course {
 	c := &course{
 		cluster: cluster, ledger: cluster.Ledger(), begin: cluster.Clock().Now(), planned: slices.Clone(planned),
-		met: map[Point]int{}, watched: map[string]bool{}, generated: map[string]string{}, resources: map[schema.GroupVersionResource]bool{}, wake: func() {},
+		met: map[Point]int{}, watched: map[string]bool{}, generated: map[string]string{}, operator: operator, subjects: map[string]*subject{}, recreating: map[string]func(context.Context){}, resources: map[schema.GroupVersionResource]bool{}, wake: func() {},
 	}
 	cluster.Writes().ObserveObjects(func(w *minikcm.Write, _, object runtime.Object) {
 		c.mu.Lock()
-		defer c.mu.Unlock()
 		c.wroteLocked(w)
 		if m, err := meta.Accessor(object); err == nil && m.GetGenerateName() != "" {
 			c.generated[m.GetName()] = m.GetGenerateName() + "*"
+		}
+		due := c.noteLocked(w, object)
+		c.mu.Unlock()
+		if due {
+			c.awake()
 		}
 	})
 	written := cluster.Writes().Writes(nil)

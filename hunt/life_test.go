@@ -10,10 +10,10 @@ import (
 func TestStaleForOneLife(t *testing.T) {
 	t.Parallel()
 	write := Point{Verb: "create", Resource: "pods", Name: "a", Nth: 1}
-	c := newCourse(minikcmtest.New(t, minikcmtest.WithVirtualTime(), minikcmtest.WithNodes(0)).Cluster,
+	c := newCourse(minikcmtest.New(t, minikcmtest.WithVirtualTime(), minikcmtest.WithNodes(0)).Cluster, DefaultUser,
 		[]Disturbance{{Action: StaleRestart, At: write, Since: write, Resource: "pods"}})
 	first := c.begins()
-	if _, action := first.meets(Point{Verb: "create", Resource: "pods", Name: "a"}); action != StaleRestart {
+	if _, action, _ := first.meets(Point{Verb: "create", Resource: "pods", Name: "a"}); action != StaleRestart {
 		t.Fatalf("the write meets %q, want %q", action, StaleRestart)
 	}
 	second, third := c.begins(), c.begins()

@@ -141,6 +141,22 @@ func reconcileRestless(ctx context.Context, k client.Client, s *corev1.ConfigMap
 	return ctrl.Result{RequeueAfter: 5 * time.Second}, k.Update(ctx, s)
 }
 
+// unowning creates the till of a shop once it sees the shop, and does not look when the till goes.
+var unowning = operatorOf(func(ctx context.Context, k client.Client, s *corev1.ConfigMap, _ ctrl.Request) (ctrl.Result, error) {
+	if s == nil {
+		return ctrl.Result{}, nil
+	}
+	till := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: s.Name}}
+	if err := controllerutil.SetOwnerReference(s, till, k.Scheme()); err != nil {
+		return ctrl.Result{}, err
+	}
+	err := k.Create(ctx, till)
+	if apierrors.IsAlreadyExists(err) {
+		err = nil
+	}
+	return ctrl.Result{}, err
+})
+
 // sweeping deletes all ConfigMaps that are no shops when it could not create a till.
 var sweeping = operatorOf(func(ctx context.Context, k client.Client, s *corev1.ConfigMap, req ctrl.Request) (ctrl.Result, error) {
 	_, err := reconcileEdged(ctx, k, s, req)

@@ -15,7 +15,7 @@ import (
 
 // The oracles of this file look at how a run came to its end. What undisturbed runs do, too, is none of their findings.
 
-// conduct is what the operator did wrong in a run, whatever the state at the end is, by a key that is equal in all runs.
+// conduct has the misdeeds of the operator in a run, whatever the state at the end is, by a key that is equal in all runs.
 type conduct map[string]misdeed
 
 // misdeed is one thing that the operator did wrong: the class of the bug, and a sentence about the operator ("it ...").

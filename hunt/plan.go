@@ -2,9 +2,12 @@ package hunt
 
 import "minikcm.dev/minikcm/clock"
 
-// plan returns the disturbances of a run with these writes and watches, in the order in which they are tried: what ends the
-// operator between two writes, what a write's answer can be, and then views of each watched resource that are late.
-func plan(points []Point, watched []string) []Disturbance {
+// maxActs caps the acts of users, each alone at a write.
+const maxActs = 100
+
+// plan returns the disturbances of a run with these writes, watches and acts of users, in the order in which they are tried: what ends
+// the operator between two writes, what a write's answer can be, late events of each watched resource, acts, and views of the past.
+func plan(points []Point, watched []string, acts []Disturbance) []Disturbance {
 	var all []Disturbance
 	each := func(actions ...Action) {
 		for _, at := range points {
@@ -24,6 +27,12 @@ func plan(points []Point, watched []string) []Disturbance {
 				all = append(all, Disturbance{Action: action, At: at, Resource: resource})
 			}
 		}
+	}
+	// Each act once, at a write of its own, before any act is at another one.
+	for i := range min(len(points)*len(acts), maxActs) {
+		act := acts[i%len(acts)]
+		act.At = points[(i%len(acts)+i/len(acts))%len(points)]
+		all = append(all, act)
 	}
 	// The nearest views first: most operators survive a view from long ago, in which nothing exists.
 	for distance := range points {

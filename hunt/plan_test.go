@@ -15,7 +15,9 @@ func TestDisturbancesAsText(t *testing.T) {
 		{Verb: "update", Resource: "sites.example.com/status", Namespace: "default", Name: "home", Nth: 2},
 		{Verb: "delete", Resource: "namespaces", Name: "x", Nth: 1},
 	}
-	all := plan(points, []string{"configmaps", "sites.example.com"})
+	all := plan(points, []string{"configmaps", "sites.example.com"}, []Disturbance{
+		{Action: Edit, Resource: "sites.example.com", Object: "default/home", Path: "spec.owner", Value: `"a: b=c, from d"`}, {Action: Recreate, Resource: "namespaces", Object: "x"},
+	})
 	for _, d := range all {
 		got, err := ParseDisturbance(d.String())
 		if err != nil {
@@ -51,7 +53,7 @@ func TestPlan(t *testing.T) {
 	t.Parallel()
 	points := []Point{{Verb: "create", Resource: "pods", Name: "a", Nth: 1}, {Verb: "update", Resource: "pods", Name: "a", Nth: 1}}
 	var got []string
-	for _, d := range plan(points, []string{"pods"}) {
+	for _, d := range plan(points, []string{"pods"}, []Disturbance{{Action: Recreate, Resource: "pods", Object: "a"}}) {
 		got = append(got, d.String())
 	}
 	want := []string{
@@ -60,6 +62,7 @@ func TestPlan(t *testing.T) {
 		"lost answer of update pods a", "conflict at update pods a", "server error at update pods a",
 		"late events of pods from create pods a", "late events of pods from update pods a",
 		"missed events of pods from create pods a", "missed events of pods from update pods a",
+		"recreation of pods a from create pods a", "recreation of pods a from update pods a",
 		"stale restart with pods as before create pods a, after create pods a",
 		"stale restart with pods as before update pods a, after update pods a",
 		"stale restart with pods as before create pods a, after update pods a",
@@ -130,7 +133,7 @@ func TestRepeat(t *testing.T) {
 		t.Errorf("%v, findings %+v", err, h.findings)
 	}
 	h = hunterOf(func(int) *outcome { return &outcome{unmet: []Disturbance{at}} })
-	if err := h.repeat([]Disturbance{at}); err == nil || err.Error() != "the write of \"crash before create pods a\" does not occur, and no other write of the resource. The operator's writes: none" {
+	if err := h.repeat([]Disturbance{at}); err == nil || err.Error() != "\"crash before create pods a\" is not possible: its write does not occur, nor another one of the resource, or its object does not exist. The operator's writes: none" {
 		t.Errorf("a write that does not occur: %v", err)
 	}
 }

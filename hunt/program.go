@@ -57,7 +57,7 @@ func (r *program) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, r.cluster.Close()) }()
-	r.course = newCourse(r.cluster, r.out.disturbances)
+	r.course = newCourse(r.cluster, r.operator.User, r.out.disturbances)
 	r.course.wakes(r.attend)
 	defer func() { err = errors.Join(err, r.course.note(r.out)) }()
 	if err := r.begin(ctx); err != nil {
@@ -114,6 +114,7 @@ func (r *program) passUntil(ctx context.Context, done <-chan struct{}) error {
 		if done == nil && r.over.Load() {
 			return nil
 		}
+		r.course.actDue(ctx)
 		if err := r.tend(ctx); err != nil {
 			return err
 		}
@@ -210,7 +211,7 @@ func (r *program) settle(ctx context.Context) error {
 		}
 		r.course.witness(r.out, r.operator.User, 0) // back-offs are longer than the run
 		if r.base == nil || !r.judge(r.out, r.base).bad() {
-			return nil
+			return r.course.propose(ctx, r.out)
 		}
 	}
 	if r.base == nil {
@@ -228,5 +229,5 @@ func (r *program) settle(ctx context.Context) error {
 func (c *course) isCalm() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return !c.life.crashed && len(c.life.holding) == 0
+	return !c.life.crashed && len(c.life.holding) == 0 && c.undoing == 0
 }

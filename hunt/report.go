@@ -30,6 +30,10 @@ func (f *finding) class() string {
 		return "missed events"
 	case StaleRestart:
 		return "stale view"
+	case Edit:
+		return "edit"
+	case Recreate:
+		return "recreation"
 	}
 	return "unknown"
 }

@@ -42,10 +42,9 @@ func (h *hunter) still(f *finding, steps []Step, disturbances []Disturbance) boo
 // repeat makes the runs of a finding again, or runs with disturbances elsewhere if its write occurs in none of them.
 func (h *hunter) repeat(list []Disturbance) error {
 	outcomes := h.attempts(slices.Repeat([][]Disturbance{list}, h.repeats))
-	met := func(o *outcome) bool { return len(o.unmet) == 0 }
-	if len(outcomes) > 0 && !slices.ContainsFunc(outcomes, met) {
+	if len(outcomes) > 0 && !slices.ContainsFunc(outcomes, (*outcome).met) {
 		first := outcomes[0]
-		if outcomes = h.attempts(h.elsewhere(list, first.unmet)); len(outcomes) == 0 {
+		if outcomes = h.attempts(h.elsewhere(list, first.unmet)); !slices.ContainsFunc(outcomes, (*outcome).met) {
 			return neverMet(first)
 		}
 	}

@@ -139,6 +139,13 @@ func orNone(value string) string {
 	return value
 }
 
+// isTrace reports whether the difference is a trace of a change that was undone: how often an object has changed, and the revisions that
+// Deployments, StatefulSets and DaemonSets keep.
+func (d difference) isTrace() bool {
+	return d.kind == "ReplicaSet" || d.kind == "ControllerRevision" || strings.HasSuffix(d.path, "observedGeneration") || strings.HasSuffix(d.path, "generation") ||
+		strings.Contains(d.path, "deployment.kubernetes.io/") || strings.HasSuffix(d.path, "Revision")
+}
+
 // place identifies what differs, whatever the values are.
 func (d difference) place() string { return d.kind + " " + d.name + " " + d.path }
 

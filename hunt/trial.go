@@ -23,6 +23,10 @@ type outcome struct {
 	disturbances []Disturbance
 	calls        []Call
 	watched      map[string]bool
+	// acts can be done by users in the run, if it was undisturbed.
+	acts []Disturbance
+	// void says that the end of the run says nothing.
+	void bool
 	// unmet are the disturbances whose write did not occur.
 	unmet []Disturbance
 	// failure is why the run ended early, or what it violated; empty if it did not.
@@ -34,7 +38,7 @@ type outcome struct {
 	// late counts the operator's writes in the last part of the run, in which it should rest. If they are many, swings shows the last.
 	late   int
 	swings []string
-	// conduct is what the operator did wrong on its way.
+	// conduct has the misdeeds of the operator on its way.
 	conduct conduct
 }
 
@@ -73,7 +77,7 @@ func (r *trial) run(ctx context.Context) error {
 	if len(r.operator.CRDs) > 0 {
 		r.cluster.CreateCRDs(r.operator.CRDs...)
 	}
-	r.course = newCourse(r.cluster.Cluster, r.out.disturbances)
+	r.course = newCourse(r.cluster.Cluster, r.operator.User, r.out.disturbances)
 	r.cluster.WrapClients(func(user string, next http.RoundTripper) http.RoundTripper {
 		if user != r.operator.User {
 			return next
@@ -107,7 +111,7 @@ func (r *trial) run(ctx context.Context) error {
 		return fmt.Errorf("reading the state at the end: %w", err)
 	}
 	r.course.witness(r.out, r.operator.User, rest*3/5)
-	return nil
+	return r.course.propose(ctx, r.out)
 }
 
 func (r *trial) runSteps(ctx context.Context) error {
@@ -152,6 +156,10 @@ func (c *course) note(out *outcome) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	out.calls, out.watched, out.unmet = c.calls, c.watched, c.planned
+	if c.undoing > 0 { // the run has ended before an act was over, which is the user's fault
+		out.unmet = append(out.unmet, out.disturbances...)
+		out.void = true
+	}
 	return c.failure
 }
 
@@ -211,6 +219,7 @@ func (r *trial) passLife(ctx context.Context, over func() bool, arm func(ctx con
 		if crashed = r.course.hasCrashed(); crashed {
 			return true, nil
 		}
+		r.course.actDue(ctx)
 		if r.workload.Always != nil {
 			if err := r.workload.Always(ctx, r.cluster); err != nil {
 				return true, fmt.Errorf("always: %w", err)

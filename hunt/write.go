@@ -28,7 +28,12 @@ func (c *connection) write(req *http.Request, a *asked) (*http.Response, error) 
 	if err := c.life.course.slow(req.Context()); err != nil {
 		return nil, err
 	}
-	index, action := c.life.meets(at)
+	index, action, acts := c.life.meets(at)
+	defer func() {
+		for i := range acts {
+			c.life.course.act(&acts[i])
+		}
+	}()
 	switch action {
 	case CrashBefore:
 		c.life.crash()
@@ -94,8 +99,9 @@ func discard(resp *http.Response) {
 	_ = resp.Body.Close()
 }
 
-// meets notes a write, begins the disturbances that are planned for it, and returns the one that concerns its answer.
-func (l *life) meets(at Point) (index int, action Action) {
+// meets notes a write, begins the disturbances that are planned for it, and returns the one that concerns its answer, and the acts of users
+// that follow it.
+func (l *life) meets(at Point) (index int, action Action, acts []Disturbance) {
 	c := l.course
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -108,12 +114,15 @@ func (l *life) meets(at Point) (index int, action Action) {
 	c.calls = append(c.calls, Call{After: c.cluster.Clock().Since(c.begin), Point: at, Before: c.newest})
 	rest := c.planned[:0]
 	for _, d := range c.planned {
-		if d.At != at || action != "" && !d.holds() {
+		if d.At != at || action != "" && !d.holds() && !d.isAct() {
 			rest = append(rest, d)
 			continue
 		}
 		c.calls[index].What = d.String()
 		switch {
+		case d.isAct():
+			acts = append(acts, d)
+			continue
 		case d.holds():
 			l.holdLocked(d.Resource, d.Action == MissedEvents)
 			continue
@@ -125,8 +134,11 @@ func (l *life) meets(at Point) (index int, action Action) {
 		action = d.Action
 	}
 	c.planned = rest
-	return index, action
+	return index, action, acts
 }
+
+// isAct reports whether the disturbance is an act of a user.
+func (d *Disturbance) isAct() bool { return d.Action == Edit || d.Action == Recreate }
 
 // holds reports whether the disturbance holds back events.
 func (d *Disturbance) holds() bool { return d.Action == LateEvents || d.Action == MissedEvents }

@@ -2,7 +2,7 @@ package v1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// SiteSpec is what a user wants.
+// SiteSpec describes the site that a user wants.
 type SiteSpec struct {
 	// Image is the image of the web server.
 	Image string `json:"image"`
@@ -10,7 +10,7 @@ type SiteSpec struct {
 	Replicas int32 `json:"replicas,omitempty"`
 }
 
-// SiteStatus is what there is.
+// SiteStatus describes the site that exists.
 type SiteStatus struct {
 	// Credentials is the name of the Secret with the password of the site's administrator.
 	Credentials string `json:"credentials,omitempty"`
