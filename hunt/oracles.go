@@ -46,7 +46,7 @@ func (c *course) witness(out *outcome, user string, restful time.Duration) {
 }
 
 // foreign looks for objects that the operator changed or deleted, and that a user of the cluster has created. The operator is no such
-// user, nor is a part of the control plane.
+// user, nor is a part of the control plane. Statuses and metadata are where operators note what went wrong: changes of them are none.
 func (c *course) foreign(found conduct, writes []minikcm.Write, operator string) {
 	creators := map[types.UID]string{}
 	for i := range writes {
@@ -62,10 +62,16 @@ func (c *course) foreign(found conduct, writes []minikcm.Write, operator string)
 		verb := "changes"
 		if w.Verb == "delete" || w.Verb == "deletecollection" {
 			verb = "deletes"
+		} else if !slices.ContainsFunc(w.Changes, isContent) {
+			continue
 		}
 		what := fmt.Sprintf("%s %s %s", verb, w.Kind, strings.TrimPrefix(w.Namespace+"/"+c.nameInAllRuns(w.Name), "/"))
 		found[what] = misdeed{"foreign object", fmt.Sprintf("it %s, which %s has created, and which it leaves alone undisturbed", what, by)}
 	}
+}
+
+func isContent(change minikcm.Change) bool {
+	return !strings.HasPrefix(change.Path, "metadata") && !strings.HasPrefix(change.Path, "status")
 }
 
 // failing looks for writes that do not succeed any more: their last answer is an error, and comes after since. A create of what exists

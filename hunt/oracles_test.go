@@ -1,0 +1,65 @@
+package hunt
+
+import (
+	"maps"
+	"net/http"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/types"
+
+	"minikcm.dev/minikcm"
+)
+
+// Only the content of what a user has created is a user's.
+func TestForeign(t *testing.T) {
+	t.Parallel()
+	const operator, user, controller = "system:serviceaccount:default:operator", "jane", "system:serviceaccount:kube-system:job-controller"
+	written := func(uid types.UID, actor, verb string, effect minikcm.Effect, paths ...string) minikcm.Write {
+		w := minikcm.Write{UID: uid, Actor: actor, Verb: verb, Effect: effect, Kind: "Secret", Namespace: "default", Name: string(uid)}
+		for _, path := range paths {
+			w.Changes = append(w.Changes, minikcm.Change{Path: path})
+		}
+		return w
+	}
+	writes := []minikcm.Write{
+		written("own", operator, "create", minikcm.Created), written("own", operator, "delete", minikcm.Removed),
+		written("controller", controller, "create", minikcm.Created), written("controller", operator, "delete", minikcm.Removed),
+		written("unknown", operator, "delete", minikcm.Removed),
+		written("noted", user, "create", minikcm.Created), written("noted", operator, "patch", minikcm.Changed, "metadata.annotations[seen]", "status.phase"),
+		written("changed", user, "create", minikcm.Created), written("changed", operator, "update", minikcm.Changed, "metadata.labels", "data.key"),
+		written("deleted-x", user, "create", minikcm.Created), written("deleted-x", user, "update", minikcm.Changed, "data"), written("deleted-x", operator, "delete", minikcm.Removed),
+	}
+	found := conduct{}
+	(&course{generated: map[string]string{"deleted-x": "deleted-*"}}).foreign(found, writes, operator)
+	if diff := cmp.Diff([]string{"changes Secret default/changed", "deletes Secret default/deleted-*"}, slices.Sorted(maps.Keys(found))); diff != "" {
+		t.Errorf("the findings differ (-want +got):\n%s", diff)
+	}
+	usual := conduct{"changes Secret default/changed": misdeed{}}
+	want := []misdeed{{"foreign object", "it deletes Secret default/deleted-*, which jane has created, and which it leaves alone undisturbed"}}
+	if got := found.beyond(usual); !slices.Equal(got, want) {
+		t.Errorf("beyond what is usual it found %v, want %v", got, want)
+	}
+}
+
+// A write fails for ever if its last answer is an error, and late.
+func TestFailing(t *testing.T) {
+	t.Parallel()
+	call := func(at time.Duration, verb, name string, code int) Call {
+		return Call{After: at, Point: Point{Verb: verb, Resource: "pods", Name: name, Nth: int(at / time.Second)}, Code: code}
+	}
+	disturbed := call(9*time.Second, "update", "disturbed", http.StatusConflict)
+	disturbed.What = "conflict at"
+	found := conduct{}
+	failing(found, []Call{
+		call(1*time.Second, "update", "early", http.StatusNotFound),
+		call(6*time.Second, "update", "healed", http.StatusConflict), call(7*time.Second, "update", "healed", http.StatusOK),
+		call(8*time.Second, "create", "there", http.StatusConflict), call(8*time.Second, "delete", "gone", http.StatusNotFound),
+		call(2*time.Second, "update", "late", http.StatusOK), call(9*time.Second, "update", "late", http.StatusNotFound), disturbed,
+	}, 5*time.Second)
+	if diff := cmp.Diff([]string{"update pods late: 404"}, slices.Sorted(maps.Keys(found))); diff != "" {
+		t.Errorf("the findings differ (-want +got):\n%s", diff)
+	}
+}
