@@ -105,11 +105,12 @@ func TestProject(t *testing.T) {
 	}
 }
 
-// The project's program is hunted with its definition among the scenario's objects.
+// The project's program is hunted with its definition among the scenario's objects, and has no bug. (With the bug it is no test: the
+// program of the machine's clock then creates a second Secret by chance, also undisturbed.)
 func TestProgram(t *testing.T) {
 	t.Parallel()
 	program := filepath.Join(t.TempDir(), "manager")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-ldflags=-s -w", "-overlay", overlay(t, map[string]string{"site_controller.go": orphaning}), "-o", program, "./project/cmd").CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-ldflags=-s -w", "-o", program, "./project/cmd").CombinedOutput(); err != nil {
 		t.Fatalf("building the program: %v\n%s", err, out)
 	}
 	report, err := hunt.HuntBinary(t.Context(), hunt.Binary{
@@ -118,7 +119,7 @@ func TestProgram(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(report.Findings) == 0 || !strings.Contains(report.Findings[0].Story, "Secret default/home-*1 exists, undisturbed it does not") {
-		t.Errorf("the findings are %+v", report.Findings)
+	if report.Points < 3 || report.Tried != 4 || len(report.Findings) > 0 {
+		t.Errorf("%d writes, %d runs, the findings are %+v", report.Points, report.Tried, report.Findings)
 	}
 }
