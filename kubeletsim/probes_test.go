@@ -232,6 +232,8 @@ func TestPortProbes(t *testing.T) {
 	t.Parallel()
 	secure := httpProbe(8080)
 	secure.HTTPGet.Scheme = corev1.URISchemeHTTPS
+	elsewhere := tcpProbe(8080)
+	elsewhere.TCPSocket.Host = "10.0.0.1"
 	text := "listen:\n- port: 8080\n  mode: text\n  routes:\n  - {if: 'request.body.startsWith(\"GET \")', body: \"-ERR\\r\\n\"}\n- {port: 7, mode: echo}\n- {port: 9, mode: text, routes: [{unknown: true}]}\n"
 	for name, tt := range map[string]struct {
 		script  string
@@ -256,6 +258,7 @@ func TestPortProbes(t *testing.T) {
 		"grpc of nc":           {script: "nc -lk -p 8080", handler: corev1.ProbeHandler{GRPC: &corev1.GRPCAction{Port: 8080}}, want: `timeout: failed to connect service "IP:8080" within 1s: context deadline exceeded`},
 		"a sleeper":            {script: "sleep 1000", handler: tcpProbe(8080), want: "dial tcp IP:8080: connect: connection refused"},
 		"a script":             {script: "while true; do date >>/tmp/log; sleep 10; done", handler: tcpProbe(8080), want: "dial tcp IP:8080: connect: connection refused"},
+		"another host":         {script: "sleep 1000", handler: elsewhere},
 		"an unknown program":   {script: "sleep 0; exec /app/server", handler: tcpProbe(8080)},
 		"no such port":         {script: "nc -lk -p 8080", handler: httpProbe("web"), want: `port "web" not found`},
 		"no such tcp port":     {handler: tcpProbe("web"), want: `port "web" not found`},

@@ -50,11 +50,11 @@ func (s *stepper) needsRun(ref podspec.Container, probe *corev1.Probe) bool {
 		return at != nil && at.Described != nil && at.Described.Mode == servers.GRPC || !refused && s.programsDecide(ref, at)
 	case probe.TCPSocket != nil:
 		at, _, refused := listeners.OfProbe(s.Pod, s.runs, ref, probe.TCPSocket.Port)
-		return !refused && s.programsDecide(ref, at)
+		return !refused && probe.TCPSocket.Host == "" && s.programsDecide(ref, at)
 	case probe.HTTPGet != nil:
 		at, port, refused := listeners.OfProbe(s.Pod, s.runs, ref, probe.HTTPGet.Port)
 		if at == nil || at.HTTP == nil && at.Described == nil {
-			return !refused && s.programsDecide(ref, at)
+			return !refused && probe.HTTPGet.Host == "" && s.programsDecide(ref, at)
 		}
 		if at.Described != nil && !at.Described.SpeaksHTTP() {
 			return true
