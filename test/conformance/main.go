@@ -24,7 +24,7 @@ type options struct {
 	focus   string
 	skip    string
 	gates   bool // the feature gates of minikcm are on
-	network bool // the cluster has three nodes in zones and two IP families, and the suite reaches its load balancers
+	network bool // the cluster has two nodes in each of three zones, and two IP families, and the suite reaches its load balancers
 	procs   int
 	nodes   int
 	timeout string
@@ -40,7 +40,7 @@ func main() {
 	flag.StringVar(&opts.focus, "focus", "", "regular expression of the tests to run; without it, those of the list")
 	flag.StringVar(&opts.skip, "skip", "", "regular expression of tests that are not run although -focus matches them")
 	flag.BoolVar(&opts.gates, "gates", false, "turn on the feature gates that have an effect; the list is passing-with-gates.txt then")
-	flag.BoolVar(&opts.network, "network", false, "give the cluster three zones and addresses of both IP families, and publish its load balancers on this machine; the list is passing-with-network.txt then")
+	flag.BoolVar(&opts.network, "network", false, "give the cluster six nodes in three zones, and addresses of both IP families, and publish its load balancers on this machine; the list is passing-with-network.txt then")
 	flag.IntVar(&opts.procs, "procs", 4, "how many tests run at a time")
 	flag.IntVar(&opts.nodes, "nodes", 3, "how many nodes the cluster has")
 	flag.StringVar(&opts.timeout, "timeout", "2h", "when to give up on the whole run")
@@ -150,8 +150,9 @@ func runSuite(ctx context.Context, opts options, focus string) error {
 	}
 	args := []string{"exec"}
 	if opts.network {
+		opts.nodes = 6
 		for _, zone := range strings.Fields("a b c") {
-			args = append(args, "--pool", "name="+zone+",nodes=1,label=topology.kubernetes.io/zone="+zone)
+			args = append(args, "--pool", "name="+zone+",nodes=2,label=topology.kubernetes.io/zone="+zone)
 		}
 	} else {
 		args = append(args, "--nodes", strconv.Itoa(opts.nodes))
