@@ -34,15 +34,15 @@ func (k *Kubelets) loseConfigMap(obj any) {
 // observeImages updates the image profiles from a ConfigMap, and syncs all pods if they
 // changed.
 func (k *podWorker) observeImages(c *corev1.ConfigMap) {
-	if !k.images.Update(c) {
-		return
-	}
-	if k.opts.Recorder != nil {
+	changed := k.images.Update(c)
+	if _, marked := c.Labels[images.LabelImage]; marked && k.opts.Recorder != nil {
 		for _, bad := range images.Invalid(c) {
 			k.opts.Recorder.WithSource(corev1.EventSource{Component: Component}).Event(c, corev1.EventTypeWarning, "InvalidSimulation", "image profile: "+bad.String())
 		}
 	}
-	k.wakeAll()
+	if changed {
+		k.wakeAll()
+	}
 }
 
 func (k *podWorker) loseImages(c *corev1.ConfigMap) {

@@ -7,9 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"os"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -454,6 +456,18 @@ func (c *curling) connected(l *link, d *dialed) {
 	}
 }
 
+// sentOrder returns the names of a request's headers in the order in which curl sends them: those of its own, those of -H, by name, and
+// those of the body.
+func sentOrder(h http.Header) []string {
+	rank := func(name string) int {
+		if i := slices.Index([]string{"Authorization", "Range", "User-Agent", "Accept", "Referer", "Cookie", "", "Content-Length", "Content-Type"}, name); i >= 0 {
+			return i
+		}
+		return 6
+	}
+	return slices.SortedFunc(maps.Keys(h), func(a, b string) int { return cmp.Or(rank(a)-rank(b), strings.Compare(a, b)) })
+}
+
 // verbose writes what -v shows of a request and its answer.
 func (c *curling) verbose(l *link, d *dialed, r *http.Request, lines []string) {
 	if !c.has("verbose") {
@@ -461,8 +475,10 @@ func (c *curling) verbose(l *link, d *dialed, r *http.Request, lines []string) {
 	}
 	c.connected(l, d)
 	_, _ = fmt.Fprintf(c.err, "> %s %s HTTP/1.1\n> Host: %s\n", r.Method, r.RequestURI, r.Host)
-	for _, name := range []string{"User-Agent", "Accept"} {
-		_, _ = fmt.Fprintf(c.err, "> %s: %s\n", name, r.Header.Get(name))
+	for _, name := range sentOrder(r.Header) {
+		for _, value := range r.Header[name] {
+			_, _ = fmt.Fprintf(c.err, "> %s: %s\n", name, value)
+		}
 	}
 	_, _ = fmt.Fprintf(c.err, "> \n")
 	for _, line := range lines {

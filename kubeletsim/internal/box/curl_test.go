@@ -26,6 +26,7 @@ func TestCurlSends(t *testing.T) {
 			"--B\nContent-Disposition: form-data; name=\"r\"\n\n@b;c\n--B--\n"},
 		{`--json '{"a":1}' --json ,x web/echo`, "POST /echo HTTP/1.1\nHost: web\nAccept: application/json\nContent-Type: application/json\nUser-Agent: curl/8.14.1\n\n{\"a\":1},x"},
 		{`-d @nl.txt web/echo`, post("abc")},
+		{`-H Accept: -H 'User-Agent:' -H 'X-None:' -H 'X-Empty;' web/echo`, "GET /echo HTTP/1.1\nHost: web\nX-Empty: \n\n"},
 		{`--data-binary @nl.txt web/echo`, post("a\nb\nc")},
 		{`--data-raw @nl.txt web/echo`, post("@nl.txt")},
 		{`--data-urlencode 'a b' --data-urlencode '=c d' --data-urlencode 'n=é&' --data-urlencode @f.txt --data-urlencode m@f.txt web/echo`, post("a+b&c+d&n=%C3%A9%26&hello%0A&m=hello%0A")},

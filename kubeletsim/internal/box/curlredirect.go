@@ -98,10 +98,19 @@ func (c *curling) identify(l *link, r *http.Request) {
 	}
 	var given []string
 	for _, header := range c.headers {
-		name, _, _ := strings.Cut(header, ":")
+		name, value, valued := strings.Cut(header, ":")
 		name = strings.TrimSpace(name)
-		if trusted || !strings.EqualFold(name, "Authorization") && !strings.EqualFold(name, "Cookie") && !strings.EqualFold(name, "Host") {
+		if !trusted && (strings.EqualFold(name, "Authorization") || strings.EqualFold(name, "Cookie") || strings.EqualFold(name, "Host")) {
+			continue
+		}
+		empty, isEmpty := strings.CutSuffix(name, ";")
+		switch {
+		case valued && strings.TrimSpace(value) != "":
 			given = append(given, header)
+		case valued: // without a value, it is left out
+			r.Header.Del(name)
+		case isEmpty: // X; is sent without a value
+			given = append(given, empty+":")
 		}
 	}
 	replaceHeaders(r, given)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -28,7 +29,7 @@ func (c *curling) prepare(ctx context.Context, l *link) (r *http.Request, code i
 	}
 	switch {
 	case c.has("upload-file"):
-		if method = http.MethodPut; strings.HasSuffix(l.Path, "/") {
+		if method = http.MethodPut; strings.HasSuffix(l.Path, "/") && !slices.Contains([]string{"-", "."}, c.flags["upload-file"]) {
 			l.Path += path.Base(c.flags["upload-file"])
 		}
 		if body, code = c.upload(ctx); code != 0 {
@@ -54,6 +55,9 @@ func (c *curling) prepare(ctx context.Context, l *link) (r *http.Request, code i
 			return nil, curlReadError
 		}
 		c.addQuery(l, string(part))
+	}
+	if strings.ContainsFunc(l.RawQuery, func(r rune) bool { return r <= ' ' || r == 0x7f }) {
+		return nil, c.report(curlMalformed, "URL rejected: Malformed input to a URL function")
 	}
 	method = cmp.Or(c.flags["request"], method)
 	r, err := l.request(ctx, method, body, cmp.Or(c.flags["user-agent"], curlAgent))
@@ -88,6 +92,7 @@ func (c *curling) addQuery(l *link, text string) {
 		text = l.RawQuery + "&" + text
 	}
 	l.RawQuery = text
+	c.last.url = l.String()
 }
 
 // ranges returns the header of --range.

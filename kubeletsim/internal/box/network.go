@@ -229,9 +229,17 @@ func (a *answer) Header() http.Header { return a.header }
 // WriteHeader implements http.ResponseWriter.
 func (a *answer) WriteHeader(status int) { a.status = cmp.Or(a.status, status) }
 
+// bodiless reports whether an answer with the status has no body (RFC 9110, sections 15.3.5 and 15.4.5), whatever the server writes.
+func bodiless(status int) bool {
+	return status < http.StatusOK || status == http.StatusNoContent || status == http.StatusNotModified
+}
+
 // Write implements http.ResponseWriter. The body counts as the program's memory.
 func (a *answer) Write(data []byte) (int, error) {
 	a.WriteHeader(http.StatusOK)
+	if bodiless(a.status) {
+		return len(data), nil
+	}
 	if a.live != nil && a.err == nil {
 		a.shown += len(data)
 		_, a.err = a.live.Write(data)

@@ -318,7 +318,9 @@ func (g *wgetting) meter(name string, a *answer) {
 // headerLines returns the status line and the headers of an answer, sorted.
 func headerLines(a *answer, r *http.Request) []string {
 	lines := []string{fmt.Sprintf("HTTP/1.1 %d %s", a.status, http.StatusText(a.status))}
-	if a.header.Get("Content-Length") == "" && r.Method != http.MethodHead {
+	if bodiless(a.status) {
+		a.header.Del("Content-Length")
+	} else if a.header.Get("Content-Length") == "" && r.Method != http.MethodHead {
 		a.header.Set("Content-Length", strconv.Itoa(a.bytes()))
 	}
 	var names []string

@@ -1,6 +1,8 @@
 package images
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"path"
@@ -14,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"minikcm.dev/minikcm/internal/podspec"
+	"minikcm.dev/minikcm/internal/spell"
 	"minikcm.dev/minikcm/kubeletsim/internal/annotations"
 	"minikcm.dev/minikcm/kubeletsim/internal/responses"
 	"minikcm.dev/minikcm/kubeletsim/internal/servers"
@@ -117,17 +120,19 @@ func newProfile(c *corev1.ConfigMap) profile {
 	return page
 }
 
-// Problem is a value of a profile that cannot be parsed.
+// Problem is a value of a profile that cannot be parsed, or a key that none has.
 type Problem struct {
-	// Key is the key of the value.
+	// Key is the key of the value; empty for the whole profile.
 	Key string
 	// Field is the field of the key server in which the error is; empty: in none, or another key has it.
 	Field string
 	Err   error
 }
 
-// String says that the value has no effect, and why.
-func (p Problem) String() string { return p.Key + " is ignored: " + p.Err.Error() }
+// String says that the value, or the profile, has no effect, and why.
+func (p Problem) String() string {
+	return cmp.Or(p.Key, "the profile") + " is ignored: " + p.Err.Error()
+}
 
 // Why says what is wrong with the field, without a line of the text.
 func (p Problem) Why() error {
@@ -138,9 +143,12 @@ func (p Problem) Why() error {
 	return why
 }
 
-// Invalid returns the values of a profile that cannot be parsed.
+// Invalid returns the values of a profile that cannot be parsed, and the keys that nothing reads.
 func Invalid(c *corev1.ConfigMap) []Problem {
 	var bad []Problem
+	if strings.TrimSpace(c.Data["image"]) == "" {
+		bad = append(bad, Problem{Err: errors.New("it has no key image, with the references of the images that it describes")})
+	}
 	for _, annotation := range append(ofImages(), ofProcesses()...) {
 		if text, ok := c.Data[keyOf(annotation)]; ok {
 			if err := annotations.Check(annotation, text); err != nil {
@@ -151,11 +159,33 @@ func Invalid(c *corev1.ConfigMap) []Problem {
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(c.Data)) {
-		if err := checkContent(key, c.Data[key]); err != nil {
+		err := checkContent(key, c.Data[key])
+		if !isKey(key) {
+			err = errors.New("profiles have no such key")
+			if near := spell.Nearest(key, keys()); near != "" {
+				err = fmt.Errorf("%w; did you mean %s?", err, near)
+			}
+		}
+		if err != nil {
 			bad = append(bad, Problem{Key: key, Err: err})
 		}
 	}
 	return bad
+}
+
+// keys returns the keys of a profile, without those of programs.
+func keys() []string {
+	all := []string{"image", "command", keyEntrypoint, keyArgs, keyUser, keyContent}
+	for _, annotation := range append(ofImages(), ofProcesses()...) {
+		all = append(all, keyOf(annotation))
+	}
+	return all
+}
+
+// isKey reports whether a profile has the key, or may have it: that of a program.
+func isKey(key string) bool {
+	name, program := strings.CutPrefix(key, programPrefix)
+	return program && name != "" || slices.Contains(keys(), key)
 }
 
 // checkContent returns what is wrong with a value that describes the image itself.

@@ -3,6 +3,7 @@ package images_test
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -57,6 +58,19 @@ func TestBuiltInCatalog(t *testing.T) {
 	}
 }
 
+// A profile needs the references of its images.
+func TestProfileWithoutImages(t *testing.T) {
+	t.Parallel()
+	var got []string
+	for _, p := range images.Invalid(&corev1.ConfigMap{Data: map[string]string{"imge": "shop"}}) {
+		got = append(got, p.String())
+	}
+	want := []string{"the profile is ignored: it has no key image, with the references of the images that it describes", "imge is ignored: profiles have no such key; did you mean image?"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 // Values that cannot be read are named with the field of the description, and with the key otherwise.
 func TestInvalidProfile(t *testing.T) {
 	t.Parallel()
@@ -69,6 +83,8 @@ func TestInvalidProfile(t *testing.T) {
 		{"content", "all", "", `"all" is neither known nor unknown`},
 		{"user", "nobody", "", `"nobody" is neither a UID nor UID:GID`},
 		{"user", "1000:1000", "", ""},
+		{"srver", "x", "", "profiles have no such key; did you mean server?"},
+		{"notes", "x", "", "profiles have no such key"},
 	} {
 		bad := images.Invalid(&corev1.ConfigMap{Data: map[string]string{"image": "shop", c.key: c.text}})
 		switch {
