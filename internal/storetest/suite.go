@@ -12,7 +12,7 @@ import (
 )
 
 // patience limits the wait for an expected event.
-const patience = time.Minute
+const patience = 5 * time.Minute
 
 // Open returns a new and empty store, which it closes when the test ends.
 type Open func(t *testing.T) store.Store
