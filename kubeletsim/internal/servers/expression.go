@@ -120,7 +120,7 @@ func compile(source string, in scope) (*expression, error) {
 	if err := issues.Err(); err != nil {
 		return nil, fmt.Errorf("compiling the CEL expression %q: %w", source, err)
 	}
-	program, err := env.Program(ast, cel.EvalOptions(cel.OptTrackCost), cel.CostLimit(maxCost))
+	program, err := env.Program(ast, cel.EvalOptions(cel.OptTrackCost), cel.CostLimit(maxCost), sortFolds(ast))
 	if err != nil {
 		return nil, fmt.Errorf("compiling the CEL expression %q: %w", source, err)
 	}

@@ -5,9 +5,11 @@ import (
 	"strings"
 
 	"github.com/google/cel-go/cel"
+	celast "github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/common/types/traits"
+	"github.com/google/cel-go/interpreter"
 )
 
 // sorting makes values of CEL whose maps have an order, so that equal requests get equal answers.
@@ -31,6 +33,37 @@ func (s sorting) NativeToValue(value any) ref.Val {
 		return sorted{types.NewRefValMap(s, m)}
 	}
 	return s.Adapter.NativeToValue(value)
+}
+
+// sortFolds gives the maps that comprehensions make an order: the adapter does not see these.
+func sortFolds(ast *cel.Ast) cel.ProgramOption {
+	folds := map[int64]bool{}
+	celast.PreOrderVisit(ast.NativeRep().Expr(), celast.NewExprVisitor(func(e celast.Expr) {
+		if e.Kind() == celast.ComprehensionKind {
+			folds[e.ID()] = true
+		}
+	}))
+	return cel.CustomDecoratorV2(func(i interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
+		if folds[i.ID()] {
+			i = sortedFold{i}
+		}
+		return i, nil
+	})
+}
+
+// sortedFold is a comprehension. A map that it still builds has no order.
+type sortedFold struct{ interpreter.InterpretableV2 }
+
+// Exec implements interpreter.InterpretableV2.
+func (f sortedFold) Exec(frame *interpreter.ExecutionFrame) ref.Val {
+	made := f.InterpretableV2.Exec(frame)
+	if _, building := made.(traits.MutableMapper); building {
+		return made
+	}
+	if m, ok := made.(traits.Mapper); ok {
+		return sorted{m}
+	}
+	return made
 }
 
 // sorted is a map whose keys have an order.
