@@ -9,13 +9,13 @@ import (
 	"minikcm.dev/minikcm/internal/network/services"
 )
 
-// The ports at which kube-proxy answers: healthPort at all addresses of its node, modePort at those of the loopback interface.
+// The ports at which kube-proxy answers: healthPort at all addresses of its node, modePort at the loopback interface.
 const (
 	healthPort = 10256
 	modePort   = 10249
 )
 
-// HealthCheck is what kube-proxy is asked for: the state of a Service, for a load balancer, or its own.
+// HealthCheck is a question to kube-proxy: for the state of a Service, by a load balancer, or its own.
 type HealthCheck struct {
 	// Service is empty for kube-proxy's own state.
 	Service services.Key

@@ -456,8 +456,8 @@ func (c *curling) connected(l *link, d *dialed) {
 	}
 }
 
-// sentOrder returns the names of a request's headers in the order in which curl sends them: those of its own, those of -H, by name, and
-// those of the body.
+// sentOrder returns the names of a request's headers in the order in which curl sends them: its own, what -H adds, by name, and the
+// description of the body.
 func sentOrder(h http.Header) []string {
 	rank := func(name string) int {
 		if i := slices.Index([]string{"Authorization", "Range", "User-Agent", "Accept", "Referer", "Cookie", "", "Content-Length", "Content-Type"}, name); i >= 0 {

@@ -173,7 +173,7 @@ func Invalid(c *corev1.ConfigMap) []Problem {
 	return bad
 }
 
-// keys returns the keys of a profile, without those of programs.
+// keys returns the keys of a profile, without the names of programs.
 func keys() []string {
 	all := []string{"image", "command", keyEntrypoint, keyArgs, keyUser, keyContent}
 	for _, annotation := range append(ofImages(), ofProcesses()...) {
@@ -182,7 +182,7 @@ func keys() []string {
 	return all
 }
 
-// isKey reports whether a profile has the key, or may have it: that of a program.
+// isKey reports whether a profile has the key, or may have it, as the name of a program.
 func isKey(key string) bool {
 	name, program := strings.CutPrefix(key, programPrefix)
 	return program && name != "" || slices.Contains(keys(), key)
