@@ -116,6 +116,7 @@ func TestAnswers(t *testing.T) {
 		{"{json: {name: '${pod.name}', port: 80, ok: true, none: null, list: [1, '${[1, 2]}'], 'q\"': '<${1 + 1}>'}}", "/", `200 Content-Type=application/json {"name":"web-0","port":80,"ok":true,"none":null,"list":[1,[1,2]],"q\"":"<2>"}`},
 		{"{body: '${request.query.transformList(k, v, k + v).join(\",\")}'}", "/?d=1&c=2&b=3&a=4&e=5", "200 a4,b3,c2,d1,e5"},
 		{"{body: '${request.headerLists.transformMapEntry(n, v, {headerName(n): v}).map(n, n)} ${request.headerLists[\"x-b\"][1]} ${request.proto}'}", "/", "200 [\"X-A\",\"X-B\"] 2 HTTP/1.1"},
+		{"{body: '${request.path.split(\"/\").filter(p, p != \"\")[?1].orValue(\"none\")}'}", "/a/b", "200 b"},
 		{"{headers: '${{\"x-\" + request.method: \"1\", \"Vary\": [\"a\", \"b\"]}}', body: hi}", "/", "200 Vary=a Vary=b x-GET=1 hi"},
 		{"{headers: '${[1]}', body: hi}", "/", "gives list(int) in place of a map of headers"},
 		{"{body: '${has(request.query.a)} ${has(request.query.b)} ${\"a\" in request.query} ${request.query.size()} ${headerName(\"user-agent\")}'}", "/?a=1", "200 true false true 1 User-Agent"},

@@ -44,7 +44,8 @@ func sortFolds(ast *cel.Ast) cel.ProgramOption {
 		}
 	}))
 	return cel.CustomDecoratorV2(func(i interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
-		if folds[i.ID()] {
+		// What is looked up in a comprehension's result has its ID, too.
+		if _, lookup := i.(interpreter.InterpretableAttribute); folds[i.ID()] && !lookup {
 			i = sortedFold{i}
 		}
 		return i, nil
