@@ -61,12 +61,18 @@ func (k *network) serveProxyHealth(node string, w http.ResponseWriter, balanced 
 		}
 	}
 	body, err := json.Marshal(health)
+	answerHealth(w, http.StatusOK, body, err)
+}
+
+// answerHealth sends the state in body, unless err says that it could not be written as JSON.
+func answerHealth(w http.ResponseWriter, status int, body []byte, err error) {
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(status)
 	_, _ = w.Write(body) // the client may be gone
 }
 
@@ -81,15 +87,10 @@ func serveHealthCheck(w http.ResponseWriter, h *reach.HealthCheck) {
 		LocalEndpoints      int  `json:"localEndpoints"`
 		ServiceProxyHealthy bool `json:"serviceProxyHealthy"`
 	}{name{h.Service.Namespace, h.Service.Name}, h.Local, true}, "", "\t")
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusInternalServerError)
-		return
-	}
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("X-Content-Type-Options", "nosniff")
-	w.Header().Set("X-Load-Balancing-Endpoint-Weight", strconv.Itoa(h.Local))
+	status := http.StatusOK
 	if h.Local == 0 {
-		w.WriteHeader(http.StatusServiceUnavailable)
+		status = http.StatusServiceUnavailable
 	}
-	_, _ = w.Write(append(body, '\n')) // the client may be gone
+	w.Header().Set("X-Load-Balancing-Endpoint-Weight", strconv.Itoa(h.Local))
+	answerHealth(w, status, append(body, '\n'), err)
 }

@@ -62,7 +62,7 @@ func Extension(opts Options) minikcm.Extension {
 		s := &Service{cancel: cancel, join: func(e *entrance, conn net.Conn, to proxyserver.Route) {
 			e.connections.Serve(ctx, conn, to.Join)
 		}}
-		s.lazy.begin = func() (*entrance, error) { return newEntrance(ctx, cluster, opts.Logger), nil }
+		s.lazy.begin = func() *entrance { return newEntrance(ctx, cluster, opts.Logger) }
 		if !opts.Proxy && !opts.Publish {
 			return s, nil
 		}

@@ -29,13 +29,13 @@ func PodPath(pod types.NamespacedName) string {
 // lazily is an entrance that begins with its first connection.
 type lazily struct {
 	once  sync.Once
-	begin func() (*entrance, error)
+	begin func() *entrance
 	made  *entrance
 	err   error
 }
 
 func (l *lazily) get() (*entrance, error) {
-	l.once.Do(func() { l.made, l.err = l.begin() })
+	l.once.Do(func() { l.made = l.begin() })
 	return l.made, l.err
 }
 

@@ -261,7 +261,7 @@ func (c *Cluster) connect(q *Query, from policy.Peer, to netip.AddrPort, p *Path
 	if p.Protocol == ICMP {
 		return c.echo(q, from, p)
 	}
-	if to.Addr().IsLoopback() && !c.isPublished(from, to.Addr()) && c.localNodePort(q, from, p) == nil {
+	if to.Addr().IsLoopback() && !c.isPublished(from, to.Addr()) && !c.isLocalNodePort(q, from, p) {
 		return c.loopback(q, from, p)
 	}
 	if !from.Address.IsValid() {
@@ -294,13 +294,12 @@ func (c *Cluster) isPublished(from policy.Peer, to netip.Addr) bool {
 	return owned || nodeOf(&from) == ""
 }
 
-// localNodePort returns the Service whose node port a node, or a pod on its network, reaches at 127.0.0.1, as it does with kube-proxy's
-// mode iptables; nil if there is none.
-func (c *Cluster) localNodePort(q *Query, from policy.Peer, p *Path) *services.Frontend {
+// isLocalNodePort reports whether 127.0.0.1 leads a node, or a pod on its network, to a node port, as with kube-proxy's mode iptables.
+func (c *Cluster) isLocalNodePort(q *Query, from policy.Peer, p *Path) bool {
 	if !p.Target.Addr().Is4() || nodeOf(&from) == "" || from.Pod != nil && !from.Pod.Spec.HostNetwork {
-		return nil
+		return false
 	}
-	return c.rules(nodeOf(&from), q.Now).FindNodePort(false, int32(p.Target.Port()), p.Protocol)
+	return c.rules(nodeOf(&from), q.Now).FindNodePort(false, int32(p.Target.Port()), p.Protocol) != nil
 }
 
 // loopback connects a pod or node to itself.
@@ -323,11 +322,11 @@ func (c *Cluster) translate(q *Query, from policy.Peer, p *Path) (done bool) {
 	at := nodeOf(&from)
 	rules := c.rules(at, q.Now)
 	f := rules.Find(p.Target.Addr(), int32(p.Target.Port()), p.Protocol)
-	node := c.byAddress[p.Target.Addr()]
-	if p.Target.Addr().IsLoopback() {
+	node, onLoopback := c.byAddress[p.Target.Addr()], p.Target.Addr().IsLoopback()
+	if onLoopback {
 		node = at // empty outside of the cluster
 	}
-	if f == nil && (node != "" || p.Target.Addr().IsLoopback()) {
+	if f == nil && (node != "" || onLoopback) {
 		if f = c.rules(node, q.Now).FindNodePort(p.Target.Addr().Is6(), int32(p.Target.Port()), p.Protocol); f != nil {
 			at = node // the rules of that node apply, unless it is the source's; empty: of any
 		}
