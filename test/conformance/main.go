@@ -93,8 +93,8 @@ func run(ctx context.Context, opts options, stdout io.Writer) error {
 }
 
 // readLists reads the list of tests. With profiles of images it has those tests, too, that pass only
-// with them; what is gained is added to these. With feature gates it is another list, and with two IP families
-// and published load balancers that of the tests that need them.
+// with them; what is gained is added to these. -gates selects another list, and
+// -network the list of the tests that need two IP families, zones, or published load balancers.
 func readLists(opts options) (*list, error) {
 	if opts.gates {
 		return readList(filepath.Join(filepath.Dir(opts.passing), "passing-with-gates.txt"))

@@ -33,7 +33,7 @@ func readList(path string) (*list, error) {
 	return l, nil
 }
 
-// pattern returns a regular expression that matches exactly the names of the list, and those of the others.
+// pattern returns a regular expression that matches exactly the names of the list. others adds the names of the other lists.
 func (l *list) pattern(others bool) string {
 	all := l.names
 	if others {

@@ -80,7 +80,7 @@ type seen struct {
 	status []networkingv1.IngressLoadBalancerIngress
 	// lost are the hosts and paths that other rules have.
 	lost []string
-	// secrets are those that it names, and untrusted is what is wrong with them.
+	// secrets are the Secrets that it names for its certificates, and untrusted says why some of these certificates cannot be used.
 	secrets   []types.NamespacedName
 	untrusted []string
 }

@@ -72,7 +72,8 @@ type curling struct {
 	redirection
 }
 
-// curlOutput is the file for the answer of one URL, in their order: that of -o, or of -O.
+// curlOutput says where the answer of one URL is written: to the file of -o, or with -O to a file with the name in the URL. The first
+// output is for the first URL, and so on.
 type curlOutput struct {
 	name   string
 	remote bool

@@ -24,7 +24,7 @@ import (
 	"minikcm.dev/minikcm/kubeletsim/internal/servers"
 )
 
-// probed is what a probe or a hook of a container reaches.
+// probed is the destination of a probe or a hook.
 type probed struct {
 	// at is a server of which something is declared, and socket a program of a container; nil: there is none.
 	at     *listeners.Server
@@ -34,7 +34,7 @@ type probed struct {
 	refused bool
 }
 
-// reaches returns what a probe or a hook of a container reaches at a port.
+// reaches finds the destination of a probe or a hook at a port.
 func (in *Ref) reaches(ref podspec.Container, port intstr.IntOrString) (to probed) {
 	shown := in.entry.See()
 	to.at, to.port, to.refused = listeners.OfProbe(shown.Pod, shown.runs, ref, port)

@@ -38,15 +38,19 @@ type Options struct {
 	Images *images.Profiles
 	// AssumesSecrets reports whether a Secret that does not exist in a namespace is assumed to, with unknown content.
 	AssumesSecrets func(namespace string) bool
-	// Network is what programs in containers reach, Certificate the source of the certificate of a TLS server at the end of a path,
-	// RouterCertificate the certificate of a router for a host, and Serve answers a request there, Socket the program that listens there, and Exchange answers data that is no request of HTTP. Nil: they reach nothing.
-	Network           *fabric.Fabric
-	Certificate       func(path *reach.Path) secure.Source
+	// Network connects the programs in containers; nil: they reach nothing. The functions below act at the end of a path.
+	Network *fabric.Fabric
+	// Certificate returns the source of the certificate of a TLS server.
+	Certificate func(path *reach.Path) secure.Source
+	// RouterCertificate returns the certificate of a router for a host.
 	RouterCertificate func(ctx context.Context, path *reach.Path, host string) (*tls.Certificate, error)
-	Serve             func(path *reach.Path, w http.ResponseWriter, r *http.Request)
-	Socket            func(path *reach.Path) *box.Socket
-	Exchange          func(ctx context.Context, path *reach.Path, peer netip.AddrPort, data []byte) ([]byte, error)
-	Clock             clock.Clock
+	// Serve answers a request.
+	Serve func(path *reach.Path, w http.ResponseWriter, r *http.Request)
+	// Socket returns the program that listens there; nil: none does.
+	Socket func(path *reach.Path) *box.Socket
+	// Exchange answers data that is no request of HTTP.
+	Exchange func(ctx context.Context, path *reach.Path, peer netip.AddrPort, data []byte) ([]byte, error)
+	Clock    clock.Clock
 	// Ledger counts the processes that run; nil: they are not counted.
 	Ledger *clock.Ledger
 	Logger klog.Logger
