@@ -69,18 +69,10 @@ func HuntBinary(ctx context.Context, b Binary) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	replay, err := parseDisturbances(b.Replay)
-	if err != nil {
-		return nil, err
-	}
 	workload.Rest = 10 * slice // of which the last tenth is looked at
 	h := &hunter{settings: newSettings(nil), operator: Operator{User: DefaultUser}, workload: workload, noise: map[string]bool{}, usual: conduct{}}
-	h.trials, h.seed, h.parallel, h.repeats = b.Trials, b.Seed, b.Parallel, b.Repeats
 	front, err := newCertificate()
 	if err != nil {
-		return nil, err
-	}
-	if h.identity, err = newIdentity(ctx); err != nil {
 		return nil, err
 	}
 	h.attempt = func(seed uint64, steps []Step, disturbances []Disturbance) *outcome {
@@ -89,6 +81,19 @@ func HuntBinary(ctx context.Context, b Binary) (*Report, error) {
 			r.out.failure = err.Error()
 		}
 		return r.out
+	}
+	return h.run(ctx, &b)
+}
+
+// run makes the runs that b asks for.
+func (h *hunter) run(ctx context.Context, b *Binary) (*Report, error) {
+	replay, err := parseDisturbances(b.Replay)
+	if err != nil {
+		return nil, err
+	}
+	h.trials, h.seed, h.parallel, h.repeats = b.Trials, b.Seed, b.Parallel, b.Repeats
+	if h.identity, err = newIdentity(ctx); err != nil {
+		return nil, err
 	}
 	if err := h.learn(); err != nil {
 		return nil, err

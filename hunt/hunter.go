@@ -16,7 +16,7 @@ import (
 // hunter is one call of Run or Replay.
 type hunter struct {
 	settings
-	t        testing.TB // nil if the operator is a program
+	t        testing.TB // nil without a test
 	operator Operator
 	workload Workload
 
@@ -67,7 +67,7 @@ func newHunter(t testing.TB, operator Operator, workload Workload, opts []Option
 	operator.User = cmp.Or(operator.User, DefaultUser)
 	h := &hunter{settings: newSettings(opts), t: t, operator: operator, workload: workload, noise: map[string]bool{}, usual: conduct{}, exact: true}
 	h.attempt = h.try
-	first := newTrialTB(t)
+	first := newTrialTB(t.Context(), t)
 	first.within(func() { h.identity = h.newCluster(first, h.seed, nil).Identity() })
 	if failure := first.failure(); failure != "" {
 		t.Fatalf("hunt: %s", failure)

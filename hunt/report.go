@@ -84,6 +84,8 @@ func (h *hunter) story(f *finding) string {
 	}
 	if !h.exact {
 		fmt.Fprintf(&b, "  It came back in %d of %d repetitions.\n", f.cameBack, f.repeated)
+	}
+	if h.t == nil {
 		return b.String()
 	}
 	b.WriteString("  Repeat it, and keep it as a test of the repair:\n    hunt.Replay(t, operator, workload, []string{\n")

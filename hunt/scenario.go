@@ -35,8 +35,13 @@ func readScenario(path string, set map[string]string) (w Workload, err error) {
 	if err != nil {
 		return w, fmt.Errorf("reading the scenario: %w", err)
 	}
-	w.scenario = &scenarioFile{path, data, set}
-	s, err := w.scenario.parse()
+	return newScenario(&scenarioFile{path, data, set})
+}
+
+// newScenario returns the workload of a scenario.
+func newScenario(file *scenarioFile) (w Workload, err error) {
+	w.scenario = file
+	s, err := file.parse()
 	if err != nil {
 		return w, err
 	}

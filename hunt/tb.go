@@ -23,8 +23,9 @@ type trialTB struct {
 	cleanups []func()
 }
 
-func newTrialTB(t testing.TB) *trialTB {
-	ctx, cancel := context.WithCancel(t.Context())
+// newTrialTB returns the test of a run that ends with ctx; t is nil if there is no test around it.
+func newTrialTB(ctx context.Context, t testing.TB) *trialTB {
+	ctx, cancel := context.WithCancel(ctx)
 	return &trialTB{TB: t, context: func() context.Context { return ctx }, cancel: cancel}
 }
 

@@ -56,8 +56,12 @@ type trial struct {
 
 // try runs the steps of the workload with disturbances.
 func (h *hunter) try(seed uint64, steps []Step, disturbances []Disturbance) *outcome {
+	return h.tryIn(newTrialTB(h.t.Context(), h.t), seed, steps, disturbances)
+}
+
+// tryIn is try with the test of the run.
+func (h *hunter) tryIn(tb *trialTB, seed uint64, steps []Step, disturbances []Disturbance) *outcome {
 	out := &outcome{disturbances: disturbances}
-	tb := newTrialTB(h.t)
 	tb.within(func() {
 		r := &trial{hunter: h, t: tb, seed: seed, steps: steps, out: out}
 		if err := r.run(tb.Context()); err != nil {

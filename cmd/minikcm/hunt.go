@@ -1,6 +1,8 @@
 package main
 
 import (
+	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -23,15 +25,17 @@ import (
 type huntFlags struct {
 	hunt.Binary
 	operator string
-	output   string
-	out      string
-	outputs  outputs
+	// self selects minikcm's own controllers; empty: they are not hunted.
+	self    string
+	output  string
+	out     string
+	outputs outputs
 }
 
 func newHunt() *cobra.Command {
 	f := &huntFlags{}
 	cmd := &cobra.Command{
-		Use:   "hunt --operator COMMAND SCENARIO",
+		Use:   "hunt (--operator COMMAND SCENARIO | --self[=CONTROLLERS] [SCENARIO])",
 		Short: "Find bugs of an operator by disturbing its requests",
 		Long: `Run a scenario beside an operator again and again, each time on a new cluster and with a
 disturbance at one of the operator's writes: the operator is killed before or after it, the
@@ -44,15 +48,23 @@ The command is run by the shell, with KUBECONFIG set; it must not be in another 
 Custom resource definitions can be in files and folders that spec.cluster.objects of the
 scenario names. The clocks of the clusters run faster than the machine's, by --speed.
 
+With --self, minikcm's own controllers are hunted, in a scenario of their own if none is given.
+Their runs are in this process and on virtual time, so each finding is exact. CONTROLLERS
+selects them as for "minikcm up --controllers", with kube-scheduler as one more name.
+
 With --replay, only the runs of one finding are made: that is the test of its repair. --out
 writes it as a script, which is run from anywhere, by the minikcm in PATH or in MINIKCM.
 
 The exit code is 1 if there are findings.`,
 		Example: `  minikcm hunt --operator bin/manager scenario.yaml
-  minikcm hunt --operator 'bin/manager --leader-elect=false' scenario.yaml --budget 20m --junit hunt.xml`,
-		Args: oneArg("the file of a scenario"),
+  minikcm hunt --operator 'bin/manager --leader-elect=false' scenario.yaml --budget 20m --junit hunt.xml
+  minikcm hunt --self --budget 10m
+  minikcm hunt --self=job-controller,cronjob-controller,kube-scheduler jobs.yaml`,
+		Args: atMostOneArg("the file of a scenario"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			f.Scenario = args[0]
+			if len(args) > 0 {
+				f.Scenario = args[0]
+			}
 			if err := f.check(); err != nil {
 				return badInput{err}
 			}
@@ -60,7 +72,9 @@ The exit code is 1 if there are findings.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.operator, "operator", "", "command that runs the operator (required)")
+	flags.StringVar(&f.operator, "operator", "", "command that runs the operator")
+	flags.StringVar(&f.self, "self", "", "hunt minikcm's own controllers: a list as for \"minikcm up --controllers\", with kube-scheduler as one more name")
+	flags.Lookup("self").NoOptDefVal = allControllers
 	flags.DurationVar(&f.Budget, "budget", 5*time.Minute, "time after which no new run begins")
 	flags.IntVar(&f.Trials, "trials", 500, "largest number of disturbed runs")
 	flags.IntVar(&f.Repeats, "repeat", 5, "number of repetitions of each finding")
@@ -77,10 +91,17 @@ The exit code is 1 if there are findings.`,
 	return cmd
 }
 
+// allControllers is the value of --self without one.
+const allControllers = "*"
+
 func (f *huntFlags) check() error {
 	switch {
-	case f.operator == "":
-		return fmt.Errorf("--operator is missing: the command that runs the operator, such as --operator bin/manager")
+	case f.operator == "" && f.self == "":
+		return fmt.Errorf("--operator is missing: the command that runs the operator, such as --operator bin/manager; or --self")
+	case f.operator != "" && f.self != "":
+		return fmt.Errorf("--operator and --self exclude each other")
+	case f.Scenario == "" && f.self == "":
+		return fmt.Errorf("the file of a scenario is missing")
 	case f.output != "text" && f.output != "json":
 		return fmt.Errorf("--output=%s: must be text or json", f.output)
 	case f.Budget <= 0:
@@ -95,11 +116,17 @@ func (f *huntFlags) check() error {
 			return fmt.Errorf("--replay: %w", err)
 		}
 	}
-	shell, err := exec.LookPath("sh")
-	if err != nil {
-		return fmt.Errorf("--operator is run by a shell: %w", err)
+	if f.self != "" {
+		if err := hunt.CheckControllers(f.self); err != nil {
+			return fmt.Errorf("--self: %w", err)
+		}
+	} else {
+		shell, err := exec.LookPath("sh")
+		if err != nil {
+			return fmt.Errorf("--operator is run by a shell: %w", err)
+		}
+		f.Command = []string{shell, "-c", f.operator}
 	}
-	f.Command = []string{shell, "-c", f.operator}
 	if f.out != "" {
 		if err := os.MkdirAll(f.out, 0o750); err != nil {
 			return fmt.Errorf("--out: %w", err)
@@ -116,7 +143,7 @@ func (f *huntFlags) run(cmd *cobra.Command) error {
 			_, _ = fmt.Fprintf(errOut, rewind+"%d of %d writes tried, %d runs, %d findings", p.Tried, p.Points, p.Runs, p.Findings)
 		}
 	}
-	report, err := hunt.HuntBinary(cmd.Context(), f.Binary)
+	report, err := f.hunted(cmd.Context())
 	if terminal {
 		_, _ = fmt.Fprint(errOut, rewind)
 	}
@@ -124,7 +151,7 @@ func (f *huntFlags) run(cmd *cobra.Command) error {
 	case cmd.Context().Err() != nil:
 		return exitCode(interrupted)
 	case err != nil:
-		return fmt.Errorf("no hunt of %q: %w", f.operator, err)
+		return fmt.Errorf("no hunt of %q: %w", cmp.Or(f.operator, "minikcm's controllers"), err)
 	}
 	if err := f.print(cmd.OutOrStdout(), report); err != nil {
 		return err
@@ -147,10 +174,26 @@ func (f *huntFlags) run(cmd *cobra.Command) error {
 	return nil
 }
 
+// hunted makes the hunt.
+func (f *huntFlags) hunted(ctx context.Context) (*hunt.Report, error) {
+	if f.self != "" {
+		return hunt.HuntControllers(ctx, f.self, f.Binary)
+	}
+	return hunt.HuntBinary(ctx, f.Binary)
+}
+
 // replayOf returns the arguments of minikcm that makes the runs of a finding again.
 func (f *huntFlags) replayOf(found *hunt.Found) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "hunt --operator %s %s --seed %d --speed %v", shellQuote(f.operator), shellQuote(f.Scenario), f.Seed, f.Speed)
+	if f.self != "" {
+		b.WriteString("hunt --self=" + shellQuote(f.self))
+	} else {
+		fmt.Fprintf(&b, "hunt --operator %s --speed %v", shellQuote(f.operator), f.Speed)
+	}
+	if f.Scenario != "" {
+		b.WriteString(" " + shellQuote(f.Scenario))
+	}
+	fmt.Fprintf(&b, " --seed %d", f.Seed)
 	for _, name := range slices.Sorted(maps.Keys(f.Set)) {
 		b.WriteString(" --set " + shellQuote(name+"="+f.Set[name]))
 	}

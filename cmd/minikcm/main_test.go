@@ -207,6 +207,8 @@ var mistakes = [][]string{
 	{"up", "--seed", "-1"},
 	{"up", "--publish=99999"},
 	{"hunt", "--speed", "fast"},
+	{"hunt", "--self=gardener"},
+	{"hunt", "--self", "--operator", "bin/manager"},
 	{"up", "--controllers", "*,-gardener"},
 	{"up", "--etcd-cafile", "ca.crt"},
 	{"up", "--etcd-servers", "http://127.0.0.1:1", "--data-dir", "d"},
