@@ -69,8 +69,13 @@ func HuntBinary(ctx context.Context, b Binary) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
+	return huntProgram(ctx, b, workload)
+}
+
+// huntProgram is HuntBinary with a scenario that has been read.
+func huntProgram(ctx context.Context, b Binary, workload Workload, opts ...Option) (*Report, error) {
 	workload.Rest = 10 * slice // of which the last tenth is looked at
-	h := &hunter{settings: newSettings(nil), operator: Operator{User: DefaultUser}, workload: workload, noise: map[string]bool{}, usual: conduct{}}
+	h := &hunter{settings: newSettings(opts), operator: Operator{User: DefaultUser}, workload: workload, noise: map[string]bool{}, usual: conduct{}}
 	front, err := newCertificate()
 	if err != nil {
 		return nil, err

@@ -53,6 +53,9 @@ func (r *program) run(ctx context.Context) (err error) {
 	}
 	options.Clock = minikcm.ClockOptions{Mode: clock.ModeVirtual, Speed: r.binary.Speed, Start: options.Clock.Start}
 	options.Seed, options.Security.Identity = r.seed, r.identity
+	for _, change := range r.hunter.cluster {
+		change(&options)
+	}
 	if r.cluster, err = minikcm.Start(ctx, options); err != nil {
 		return err
 	}

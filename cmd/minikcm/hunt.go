@@ -26,7 +26,9 @@ type huntFlags struct {
 	hunt.Binary
 	operator string
 	// self selects minikcm's own controllers; empty: they are not hunted.
-	self    string
+	self string
+	// kcm is the program of a controller manager or scheduler; empty: it is not hunted.
+	kcm     string
 	output  string
 	out     string
 	outputs outputs
@@ -35,7 +37,7 @@ type huntFlags struct {
 func newHunt() *cobra.Command {
 	f := &huntFlags{}
 	cmd := &cobra.Command{
-		Use:   "hunt (--operator COMMAND SCENARIO | --self[=CONTROLLERS] [SCENARIO])",
+		Use:   "hunt (--operator COMMAND SCENARIO | --self[=CONTROLLERS] [SCENARIO] | --kcm PATH [SCENARIO])",
 		Short: "Find bugs of an operator by disturbing its requests",
 		Long: `Run a scenario beside an operator again and again, each time on a new cluster and with a
 disturbance at one of the operator's writes: the operator is killed before or after it, the
@@ -51,6 +53,8 @@ scenario names. The clocks of the clusters run faster than the machine's, by --s
 With --self, minikcm's own controllers are hunted, in a scenario of their own if none is given.
 Their runs are in this process and on virtual time, so each finding is exact. CONTROLLERS
 selects them as for "minikcm up --controllers", with kube-scheduler as one more name.
+With --kcm, it is another kube-controller-manager's or kube-scheduler's program, which takes
+the place of minikcm's own.
 
 With --replay, only the runs of one finding are made: that is the test of its repair. --out
 writes it as a script, which is run from anywhere, by the minikcm in PATH or in MINIKCM.
@@ -59,6 +63,7 @@ The exit code is 1 if there are findings.`,
 		Example: `  minikcm hunt --operator bin/manager scenario.yaml
   minikcm hunt --operator 'bin/manager --leader-elect=false' scenario.yaml --budget 20m --junit hunt.xml
   minikcm hunt --self --budget 10m
+  minikcm hunt --kcm bin/kube-controller-manager --speed 5
   minikcm hunt --self=job-controller,cronjob-controller,kube-scheduler jobs.yaml`,
 		Args: atMostOneArg("the file of a scenario"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -75,6 +80,7 @@ The exit code is 1 if there are findings.`,
 	flags.StringVar(&f.operator, "operator", "", "command that runs the operator")
 	flags.StringVar(&f.self, "self", "", "hunt minikcm's own controllers: a list as for \"minikcm up --controllers\", with kube-scheduler as one more name")
 	flags.Lookup("self").NoOptDefVal = allControllers
+	flags.StringVar(&f.kcm, "kcm", "", "hunt this program of kube-controller-manager or kube-scheduler")
 	flags.DurationVar(&f.Budget, "budget", 5*time.Minute, "time after which no new run begins")
 	flags.IntVar(&f.Trials, "trials", 500, "largest number of disturbed runs")
 	flags.IntVar(&f.Repeats, "repeat", 5, "number of repetitions of each finding")
@@ -96,11 +102,11 @@ const allControllers = "*"
 
 func (f *huntFlags) check() error {
 	switch {
-	case f.operator == "" && f.self == "":
-		return fmt.Errorf("--operator is missing: the command that runs the operator, such as --operator bin/manager; or --self")
-	case f.operator != "" && f.self != "":
-		return fmt.Errorf("--operator and --self exclude each other")
-	case f.Scenario == "" && f.self == "":
+	case f.operator == "" && f.self == "" && f.kcm == "":
+		return fmt.Errorf("--operator is missing: the command that runs the operator, such as --operator bin/manager; or --self, or --kcm")
+	case f.operator != "" && f.self != "", f.operator != "" && f.kcm != "", f.self != "" && f.kcm != "":
+		return fmt.Errorf("--operator, --self and --kcm exclude each other")
+	case f.Scenario == "" && f.operator != "":
 		return fmt.Errorf("the file of a scenario is missing")
 	case f.output != "text" && f.output != "json":
 		return fmt.Errorf("--output=%s: must be text or json", f.output)
@@ -120,7 +126,8 @@ func (f *huntFlags) check() error {
 		if err := hunt.CheckControllers(f.self); err != nil {
 			return fmt.Errorf("--self: %w", err)
 		}
-	} else {
+	}
+	if f.operator != "" {
 		shell, err := exec.LookPath("sh")
 		if err != nil {
 			return fmt.Errorf("--operator is run by a shell: %w", err)
@@ -151,7 +158,7 @@ func (f *huntFlags) run(cmd *cobra.Command) error {
 	case cmd.Context().Err() != nil:
 		return exitCode(interrupted)
 	case err != nil:
-		return fmt.Errorf("no hunt of %q: %w", cmp.Or(f.operator, "minikcm's controllers"), err)
+		return fmt.Errorf("no hunt of %q: %w", cmp.Or(f.operator, f.kcm, "minikcm's controllers"), err)
 	}
 	if err := f.print(cmd.OutOrStdout(), report); err != nil {
 		return err
@@ -176,8 +183,11 @@ func (f *huntFlags) run(cmd *cobra.Command) error {
 
 // hunted makes the hunt.
 func (f *huntFlags) hunted(ctx context.Context) (*hunt.Report, error) {
-	if f.self != "" {
+	switch {
+	case f.self != "":
 		return hunt.HuntControllers(ctx, f.self, f.Binary)
+	case f.kcm != "":
+		return hunt.HuntUpstream(ctx, f.kcm, f.Binary)
 	}
 	return hunt.HuntBinary(ctx, f.Binary)
 }
@@ -185,9 +195,12 @@ func (f *huntFlags) hunted(ctx context.Context) (*hunt.Report, error) {
 // replayOf returns the arguments of minikcm that makes the runs of a finding again.
 func (f *huntFlags) replayOf(found *hunt.Found) string {
 	var b strings.Builder
-	if f.self != "" {
+	switch {
+	case f.self != "":
 		b.WriteString("hunt --self=" + shellQuote(f.self))
-	} else {
+	case f.kcm != "":
+		fmt.Fprintf(&b, "hunt --kcm %s --speed %v", shellQuote(f.kcm), f.Speed)
+	default:
 		fmt.Fprintf(&b, "hunt --operator %s --speed %v", shellQuote(f.operator), f.Speed)
 	}
 	if f.Scenario != "" {
