@@ -5,6 +5,7 @@ import { inNamespace, kubectl, quoted, target } from "./kubectl.ts";
 import { type ObjectRef, objectPath } from "./objectref.ts";
 import type { KubeObject } from "./reflector.ts";
 import type { Value } from "./yaml.ts";
+import { say } from "./language.ts";
 
 export interface Sent {
   method: "PATCH" | "POST" | "PUT" | "DELETE";
@@ -156,8 +157,8 @@ export function drainedPods(pods: KubeObject[], force: boolean, emptyDir: boolea
     const controller: { kind: string } | undefined = p.metadata.ownerReferences?.find((r) => r.controller);
     const finished = p.status?.phase === "Succeeded" || p.status?.phase === "Failed";
     if (p.metadata.annotations?.["kubernetes.io/config.mirror"] || (controller?.kind === "DaemonSet" && !finished)) plan.stays++;
-    else if (!controller && !finished && !force) plan.refuses.push({ name: p.metadata.name, why: "no controller makes it again (--force)" });
-    else if (!finished && !emptyDir && (p.spec?.volumes ?? []).some((v: { emptyDir?: unknown }) => v.emptyDir)) plan.refuses.push({ name: p.metadata.name, why: "the data of its emptyDir volumes would be lost (--delete-emptydir-data)" });
+    else if (!controller && !finished && !force) plan.refuses.push({ name: p.metadata.name, why: say("noControllerMakes") });
+    else if (!finished && !emptyDir && (p.spec?.volumes ?? []).some((v: { emptyDir?: unknown }) => v.emptyDir)) plan.refuses.push({ name: p.metadata.name, why: say("emptyDirLost") });
     else plan.evict.push(p);
   }
   return plan;
@@ -181,7 +182,7 @@ const value = (text: string) => text.trim().replace(/\s#.*$/, "").replace(/^(["'
 export function documentsOf(text: string): Document[] {
   const parts = text.split(/^---.*$/m).filter((p) => p.replace(/^\s*#.*$/gm, "").trim());
   return parts.map((part, i) => {
-    const which = parts.length > 1 ? `object ${i + 1}` : "the object";
+    const which = parts.length > 1 ? say("objectN", { n: i + 1 }) : say("theObject");
     let found: Omit<Document, "text">;
     if (part.trim().startsWith("{")) {
       const o = JSON.parse(part) as KubeObject;
@@ -195,8 +196,8 @@ export function documentsOf(text: string): Document[] {
       const ofFlow = (name: string) => value(new RegExp(`(?:^|[,{]\\s*|\\s)${name}:\\s*([^,}]+)`).exec(flow.replace(/\{[^}]*\}/g, ""))?.[1] ?? "");
       found = { apiVersion: field("apiVersion"), kind: field("kind"), namespace: field("namespace", inner) || ofFlow("namespace"), name: field("name", inner) || ofFlow("name") };
     }
-    if (!found.apiVersion || !found.kind) throw new Error(`${which} has no apiVersion and kind at the beginning of a line`);
-    if (!found.name) throw new Error(`${which}, a ${found.kind}, has no metadata.name`);
+    if (!found.apiVersion || !found.kind) throw new Error(say("noApiVersion", { which }));
+    if (!found.name) throw new Error(say("noName", { which, kind: found.kind }));
     return { text: part, ...found };
   });
 }

@@ -3,6 +3,7 @@ import { FaultMenu } from "./faultmenu.tsx";
 import { type Action, type FaultDocument, lasting, nodeActions, podActions } from "./faults.ts";
 import { endOf, faultCommand, netActions, netFault, type Of } from "./netfaults.ts";
 import type { PodRow } from "./rows.ts";
+import { say } from "./language.ts";
 
 /** breaks returns what the menu of an object offers. */
 function breaks(of: Of): Action[] {
@@ -22,7 +23,7 @@ export function canBreak(of: Of): boolean {
 
 /** BreakMenu breaks an object, or its network. pod is the row of a pod, by which a recording finds it again. */
 export function BreakMenu({ of, pod, actions, report }: { of: Of; pod?: PodRow | undefined; actions: Actions; report: (error: unknown) => void }) {
-  const what = of.kind === "Pod" ? "the pod" : of.kind === "Node" ? "the node" : `the ${of.kind}`;
+  const what = of.kind === "Pod" ? say("thePod") : of.kind === "Node" ? say("theNode") : say("theKind", { kind: of.kind });
   return (
     <FaultMenu
       what={what} actions={breaks(of)} report={report} command={(a, d, v) => faultCommand(lasting(faultOf(a, of, v), d))}

@@ -5,6 +5,7 @@ import type { Clock } from "./clock.ts";
 import { onTheme, palette } from "./colors.ts";
 import type { History } from "./history.ts";
 import { clockTime } from "./words.ts";
+import { say } from "./language.ts";
 
 const drawEvery = 250;
 /** minRange is the least time that a chart shows, in milliseconds. */
@@ -32,8 +33,8 @@ export function Chart({ label, clock, history }: { label: string; clock: Clock; 
           scales: { x: { time: false, range: (_u, min, max) => [Math.min(min, max - minRange), max] }, y: { range: (_u, _min, max) => [0, Math.max(1, max * 1.05)] } },
           axes: [{ ...line, space: timeSpace, incrs: timeSteps, values: (_u, at) => at.map((t) => clockTime(t)) }, { ...line, space: valueSpace }],
           series: [
-            { label: "time", value: (_u, v) => (v == null ? "" : clockTime(v)) },
-            ...history.names.map((name, i) => ({ label: name, stroke: colors.owners[i % colors.owners.length]!, width: 2, points: { show: false }, dash: /desired|target/.test(name) ? [6, 4] : undefined, paths: uPlot.paths.stepped!({ align: 1 }) })),
+            { label: say("timeAxis"), value: (_u, v) => (v == null ? "" : clockTime(v)) },
+            ...history.names.map((name, i) => ({ label: seriesName(name), stroke: colors.owners[i % colors.owners.length]!, width: 2, points: { show: false }, dash: /desired|target/.test(name) ? [6, 4] : undefined, paths: uPlot.paths.stepped!({ align: 1 }) })),
           ],
         },
         history.until(clock.now()) as uPlot.AlignedData,
@@ -42,7 +43,7 @@ export function Chart({ label, clock, history }: { label: string; clock: Clock; 
     };
     const draw = () => {
       if (history.names.length === 0) return;
-      setSummary(history.names.map((name, i) => `${name} ${history.data[i + 1]!.at(-1) ?? 0}`).join(", "));
+      setSummary(history.names.map((name, i) => `${seriesName(name)} ${history.data[i + 1]!.at(-1) ?? 0}`).join(", "));
       if (names !== history.names.join()) {
         names = history.names.join();
         make();
@@ -63,6 +64,15 @@ export function Chart({ label, clock, history }: { label: string; clock: Clock; 
     };
   }, [clock, history]);
   return <div class="chart" ref={root} role="img" aria-label={`${label}: ${summary}`} />;
+}
+
+/** seriesName is the name of a series in the page's language. */
+function seriesName(name: string): string {
+  if (name === "active" || name === "succeeded" || name === "failed" || name === "desired" || name === "available") return say(`series_${name}`);
+  const [, revision] = /^revision (\d+)$/.exec(name) ?? [];
+  if (revision) return say("revisionN", { revision });
+  const [, target] = /^(.+) target$/.exec(name) ?? [];
+  return target ? say("targetOf", { name: target }) : name;
 }
 
 /** timeSteps are the milliseconds between two labels of the time: whole seconds, since labels have no less. */

@@ -2,10 +2,11 @@ import { useEffect, useState } from "preact/hooks";
 import { useChanges } from "./changes.ts";
 import type { Clock, ClockState } from "./clock.ts";
 import type { Store } from "./store.ts";
-import { time } from "./words.ts";
+import { span, time } from "./words.ts";
+import { say } from "./language.ts";
 
 const speeds = [1, 10, 100, 1000];
-const jumps = { "+1 min": "1m", "+1 h": "1h", "+1 d": "24h" };
+const jumps = [60e3, 3600e3, 86400e3];
 
 /** ClockBar shows the time of the cluster, or of a fork by its name, and the controls if the clock has them. Keys control the cluster's clock only. If step is given, it is what Step does. */
 export function ClockBar({ clock, fork, step, report }: { clock: Clock; fork?: string; step?: () => Promise<void>; report: (error: unknown) => void }) {
@@ -25,33 +26,33 @@ export function ClockBar({ clock, fork, step, report }: { clock: Clock; fork?: s
   const act = (p: Promise<void>) => void p.catch(report);
   const key = (name: string) => (fork ? "" : ` (${name})`);
   return (
-    <div class="clock" role="group" aria-label={fork ? `Time of ${fork}` : "Time"}>
+    <div class="clock" role="group" aria-label={fork ? say("timeOf", { fork }) : say("timeWord")}>
       <time class={state.moving ? "moving" : ""} title={titleOf(state)}>
         {time(clock.now())}
       </time>
       {clock.controllable ? (
         <>
-          <button type="button" onClick={() => act(state.paused ? clock.ask("resume") : clock.ask("pause"))} title={`Pause or resume time${key("space")}`}>
-            {state.paused ? "Resume" : "Pause"}
+          <button type="button" onClick={() => act(state.paused ? clock.ask("resume") : clock.ask("pause"))} title={say("pauseOrResume") + key(say("keySpace"))}>
+            {state.paused ? say("resume") : say("pause")}
           </button>
-          <button type="button" onClick={() => act(step ? step() : clock.ask("step"))} title={`${state.pausedWork ? stepText(state) : "Go on to the next timer"}${key(".")}`}>
-            Step
+          <button type="button" onClick={() => act(step ? step() : clock.ask("step"))} title={(state.pausedWork ? stepText(state) : say("goToNextTimer")) + key(".")}>
+            {say("step")}
           </button>
-          <select aria-label="Speed" title="Speed, as a multiple of real time" value={String(state.factor ?? 1)} onChange={(e) => act(clock.ask("speed", { speed: Number(e.currentTarget.value) }))}>
+          <select aria-label={say("speed")} title={say("speedAsAMultiple")} value={String(state.factor ?? 1)} onChange={(e) => act(clock.ask("speed", { speed: Number(e.currentTarget.value) }))}>
             {[...new Set([...speeds, state.factor ?? 1])].map((s) => (
               <option key={s} value={String(s)}>
                 {s}×
               </option>
             ))}
           </select>
-          {Object.entries(jumps).map(([label, duration]) => (
-            <button key={label} type="button" title={`Jump: ${label}`} onClick={() => act(clock.ask("advance", { duration }))}>
-              {label}
+          {jumps.map((ms) => (
+            <button key={ms} type="button" title={say("jumpBy", { by: `+${span(ms)}` })} onClick={() => act(clock.ask("advance", { duration: `${ms / 1000}s` }))}>
+              +{span(ms)}
             </button>
           ))}
         </>
       ) : (
-        <span class="dim">{state.mode === "scaled" ? `${state.factor}× real time` : `${state.mode} time`}</span>
+        <span class="dim">{state.mode === "scaled" ? say("timesReal", { factor: state.factor ?? 1 }) : say(state.mode === "real" ? "realTime" : "virtualTime")}</span>
       )}
     </div>
   );
@@ -62,8 +63,8 @@ export function Stall({ clock }: { clock: Clock }) {
   useChanges(clock);
   if (!clock.stalled) return null;
   return (
-    <p class="notice" role="status" aria-label="Time">
-      Time stands still until this work is done: {clock.stalled}
+    <p class="notice" role="status" aria-label={say("timeWord")}>
+      {say("timeStandsStillUntil", { work: clock.stalled })}
     </p>
   );
 }
@@ -76,16 +77,16 @@ export function StepWork({ clock, store, report }: { clock: Clock; store: Store;
   if (!state.pausedWork) {
     return (
       <span>
-        <button type="button" title="Time and work stand still; each step does one piece of work" onClick={() => void clock.ask("pause", { work: true }).catch(report)}>
-          Pause time and work
+        <button type="button" title={say("timeAndWorkStand")} onClick={() => void clock.ask("pause", { work: true }).catch(report)}>
+          {say("pauseTimeAndWork")}
         </button>{" "}
-        <span class="dim">to do what a write sets off step by step: a key, a pod to schedule, an action of a node.</span>
+        <span class="dim">{say("toDoWhatA")}</span>
       </span>
     );
   }
   return (
-    <span role="status" aria-label="Next step">
-      {state.waiting ? `${state.waiting} ${state.waiting === 1 ? "piece" : "pieces"} of work ${state.waiting === 1 ? "waits" : "wait"}. ` : "No work waits. "}
+    <span role="status" aria-label={say("nextStep")}>
+      {state.waiting ? say("piecesWait", { n: state.waiting }) : say("noWorkWaits")}{" "}
       <button type="button" onClick={() => void clock.ask("step").catch(report)}>
         {stepText(state, store)}
       </button>
@@ -99,11 +100,11 @@ function stepText(state: ClockState, store?: Store): string {
     const pod = store?.pods.rows.get(uid);
     return pod ? `${pod.namespace}/${pod.name}` : uid;
   });
-  return next ? `Do ${next}` : "Go on to the next timer";
+  return next ? say("doNext", { next }) : say("goToNextTimer");
 }
 
 /** titleOf explains the time. Its words take no room in the header, whose controls stay on one line. */
 function titleOf(state: ClockState): string {
-  if (state.moving) return "The cluster's time moves until the work that is due is done";
-  return state.nextTimer ? `The cluster's time. Next timer: ${time(Date.parse(state.nextTimer))}` : "The cluster's time";
+  if (state.moving) return say("timeMoves");
+  return state.nextTimer ? say("clusterTimeNext", { time: time(Date.parse(state.nextTimer)) }) : say("clusterTime");
 }

@@ -12,12 +12,13 @@ import { isOpen, NamedLink, ObjectLink, open } from "./object/link.tsx";
 import { Command } from "./object/parts.tsx";
 import type { ObjectRef } from "./objectref.ts";
 import { go } from "./route.ts";
-import { type NodeRow, phases, type PodRow, type Row } from "./rows.ts";
+import { type NodeRow, phases, type PodRow, type Row, statusWord } from "./rows.ts";
 import { type Look, Scene } from "./scene.ts";
 import { Owners, Scrubber } from "./scrubber.tsx";
 import { type Store, useTopics } from "./store.ts";
 import type { Batch } from "./topics.ts";
 import { bytes, cpu } from "./words.ts";
+import { type Plain, list, say, sentence } from "./language.ts";
 
 const podRef = (p: PodRow): ObjectRef => ({ group: "", resource: "pods", namespace: p.namespace, name: p.name });
 const nodeRef = (name: string): ObjectRef => ({ group: "", resource: "nodes", namespace: "", name });
@@ -62,16 +63,16 @@ function metBy(faults: Injection[]): Look["met"] {
 }
 
 /** tries are what a new user may do, with the command that does it. */
-const tries: [says: string, command: string][] = [
-  ["Run something", "kubectl create deployment web --image=nginx --replicas=12"],
-  ["Replace its pods", "kubectl set image deployment/web nginx=nginx:2"],
-  ["Lose a node", "minikcm fault node crash node-1 --for 5m"],
-  ["See why", "minikcm why deployment/web"],
+const tries: [says: Plain, command: string][] = [
+  ["runSomething", "kubectl create deployment web --image=nginx --replicas=12"],
+  ["replaceItsPods", "kubectl set image deployment/web nginx=nginx:2"],
+  ["loseANode", "minikcm fault node crash node-1 --for 5m"],
+  ["seeWhy", "minikcm why deployment/web"],
 ];
 
 /** Summary says in a sentence how the cluster is, and what to look at. */
 function Summary({ store, faults, at }: { store: Store; faults: Faults; at: number }) {
-  if (!store.nodes.complete || !store.pods.complete) return <p class="headline dim">Reading the cluster…</p>;
+  if (!store.nodes.complete || !store.pods.complete) return <p class="headline dim">{say("readingTheCluster")}</p>;
   const h = headlineOf(store.nodes.rows.values(), store.pods.rows.values(), at ? new Map() : faults.truths, at ? 0 : faults.lasting().length);
   return (
     <div class={`headline ${h.tone}`}>
@@ -81,7 +82,7 @@ function Summary({ store, faults, at }: { store: Store; faults: Faults; at: numb
           <ObjectLink of={p.ref}>{p.name}</ObjectLink> {p.says}
         </span>
       ))}
-      {h.problems.length > shownProblems && <span class="dim">and {h.problems.length - shownProblems} more</span>}
+      {h.problems.length > shownProblems && <span class="dim">{say("andMore", { n: h.problems.length - shownProblems })}</span>}
     </div>
   );
 }
@@ -89,16 +90,16 @@ function Summary({ store, faults, at }: { store: Store; faults: Faults; at: numb
 /** Tries are shown while nothing runs. */
 function Tries() {
   return (
-    <section aria-label="What to try">
-      <h2>Nothing runs yet. Try this:</h2>
+    <section aria-label={say("whatToTry")}>
+      <h2>{say("nothingRunsYetTry")}</h2>
       {tries.map(([says, command]) => (
         <div key={says} class="try">
-          <p>{says}</p>
+          <p>{say(says)}</p>
           <Command text={command} />
         </div>
       ))}
       <p class="dim">
-        Or press “+ Create” above, or run one of the <a href="#scenarios">scenarios</a>.
+        {sentence("orCreate", { create: `+ ${say("create")}`, scenarios: <a href="#scenarios">{say("scenariosLink")}</a> })}
       </p>
     </section>
   );
@@ -110,29 +111,29 @@ function Toolbar(p: { store: Store; filter: Filter; setFilter: (f: Filter) => vo
   return (
     <form class="toolbar" onSubmit={(e) => e.preventDefault()}>
       <label>
-        Namespace{" "}
+        {say("namespace")}{" "}
         <select value={p.filter.namespace} onChange={(e) => change({ namespace: e.currentTarget.value })}>
-          <option value="">all</option>
+          <option value="">{say("allNamespaces")}</option>
           {namespaces.map((n) => (
             <option key={n}>{n}</option>
           ))}
         </select>
       </label>
       <label>
-        Labels{" "}
+        {say("labels")}{" "}
         <input value={p.filter.labels} placeholder="app=web,tier in (a,b)" aria-invalid={!p.valid} onInput={(e) => change({ labels: e.currentTarget.value })} />
       </label>
       <label>
-        Owner <input value={p.filter.owner} placeholder="ReplicaSet/web" onInput={(e) => change({ owner: e.currentTarget.value })} />
+        {say("owner")}{" "}<input value={p.filter.owner} placeholder="ReplicaSet/web" onInput={(e) => change({ owner: e.currentTarget.value })} />
       </label>
       <label>
-        Colours{" "}
+        {say("colours")}{" "}
         <select value={p.by} onChange={(e) => p.setBy(e.currentTarget.value as Look["by"])}>
-          <option value="phase">by phase</option>
-          <option value="owner">by owner</option>
+          <option value="phase">{say("byPhase")}</option>
+          <option value="owner">{say("byOwner")}</option>
         </select>
       </label>
-      {!p.valid && <span role="alert">not a label selector</span>}
+      {!p.valid && <span role="alert">{say("notALabelSelector")}</span>}
     </form>
   );
 }
@@ -141,13 +142,13 @@ function Legend({ store, matches }: { store: Store; matches: (p: PodRow) => bool
   const counts = Object.fromEntries(phases.map((p) => [p, 0])) as Record<string, number>;
   for (const pod of store.pods.rows.values()) if (matches(pod)) counts[pod.phase]!++;
   return (
-    <ul class="legend" aria-label="Pods by phase">
+    <ul class="legend" aria-label={say("podsByPhase")}>
       <li>
-        {store.nodes.rows.size} nodes, {store.pods.rows.size} pods
+        {say("nodesAndPods", { nodes: store.nodes.rows.size, pods: store.pods.rows.size })}
       </li>
       {phases.map((p) => (
         <li key={p}>
-          <span class={`swatch ${p}`} /> {p} <b data-phase={p}>{counts[p]}</b>
+          <span class={`swatch ${p}`} /> {say(`phase_${p}`)} <b data-phase={p}>{counts[p]}</b>
         </li>
       ))}
     </ul>
@@ -232,7 +233,7 @@ function Picture(p: { store: Store; scene: Scene; look: Look; selection: Selecti
   };
   const hover = (e: MouseEvent) => {
     const { node, pod } = p.scene.find(e.offsetX, e.offsetY);
-    canvas.current!.title = pod ? `${pod.namespace}/${pod.name}: ${pod.status}` : (node ?? "");
+    canvas.current!.title = pod ? `${pod.namespace}/${pod.name}: ${statusWord(pod)}` : (node ?? "");
   };
   const key = (e: KeyboardEvent) => {
     if (e.key === "o") return openSelected(p.selection);
@@ -243,7 +244,7 @@ function Picture(p: { store: Store; scene: Scene; look: Look; selection: Selecti
   };
   return (
     // biome-ignore lint: the canvas is operated by keys, and described by the panel beside it
-    <canvas ref={canvas} tabIndex={0} role="img" aria-label="Nodes and their pods. Arrow keys select a node, Enter its pods, o opens what is selected, Escape goes back." onClick={pick} onDblClick={() => openSelected(p.selection)} onMouseMove={hover} onKeyDown={key} />
+    <canvas ref={canvas} tabIndex={0} role="img" aria-label={say("nodesAndTheirPods")} onClick={pick} onDblClick={() => openSelected(p.selection)} onMouseMove={hover} onKeyDown={key} />
   );
 }
 
@@ -272,10 +273,10 @@ function Details({ store, faults, scene, selection, actions, report }: DetailsPr
   const pod = store.pods.rows.get(selection.pod);
   const node = [...store.nodes.rows.values()].find((n) => n.name === (pod?.node || selection.node));
   return (
-    <aside aria-live="polite" aria-label="Selected">
+    <aside aria-live="polite" aria-label={say("selected")}>
       {!pod && !node && actions && store.pods.complete && store.pods.rows.size === 0 && <Tries />}
       {!pod && !node && !actions && <Owners store={store} />}
-      {!pod && !node && <p class="dim">Select a node or a pod: click, or use the arrow keys and Enter. A double click or “o” opens it.</p>}
+      {!pod && !node && <p class="dim">{say("selectANodeOr")}</p>}
       {pod && <PodDetails pod={pod} faults={faults} actions={actions} report={report} />}
       {node && <NodeDetails node={node} faults={faults} use={scene.use(node.name)} actions={actions} report={report} />}
     </aside>
@@ -289,28 +290,28 @@ function PodDetails({ pod, faults, actions, report }: { pod: PodRow; faults: Fau
         <ObjectLink of={podRef(pod)}>{pod.name}</ObjectLink>
       </h2>
       <dl>
-        <dt>Namespace</dt>
+        <dt>{say("namespace")}</dt>
         <dd>{pod.namespace}</dd>
-        <dt>Status</dt>
-        <dd>{pod.status}</dd>
-        <dt>Owner</dt>
-        <dd>{pod.owner ? <NamedLink named={pod.owner} namespace={pod.namespace} /> : "none"}</dd>
-        <dt>Restarts</dt>
+        <dt>{say("status")}</dt>
+        <dd>{statusWord(pod)}</dd>
+        <dt>{say("owner")}</dt>
+        <dd>{pod.owner ? <NamedLink named={pod.owner} namespace={pod.namespace} /> : say("none")}</dd>
+        <dt>{say("restarts")}</dt>
         <dd>{pod.restarts}</dd>
-        <dt>Requests</dt>
+        <dt>{say("requests")}</dt>
         <dd>
-          {cpu(pod.cpu)} CPU, {bytes(pod.memory)}
+          {say("cpuAndMemory", { cpu: cpu(pod.cpu), memory: bytes(pod.memory) })}
         </dd>
-        <dt>Labels</dt>
-        <dd>{Object.entries(pod.labels).map(([k, v]) => `${k}=${v}`).join(", ") || "none"}</dd>
+        <dt>{say("labels")}</dt>
+        <dd>{Object.entries(pod.labels).map(([k, v]) => `${k}=${v}`).join(", ") || say("none")}</dd>
       </dl>
       <p>
         <button type="button" onClick={() => go("why", { resource: "pods", namespace: pod.namespace, name: pod.name })}>
-          Why?
+          {say("why")}
         </button>{" "}
         {actions && (
           <button type="button" onClick={() => void actions.deletePod(pod).catch(report)}>
-            Delete pod
+            {say("deletePod")}
           </button>
         )}
       </p>
@@ -329,33 +330,32 @@ function NodeDetails(p: { node: NodeRow; faults: Faults; use: ReturnType<Scene["
         <ObjectLink of={nodeRef(node.name)}>{node.name}</ObjectLink>
       </h2>
       <dl>
-        <dt>Status</dt>
+        <dt>{say("status")}</dt>
         <dd>
-          {node.ready ? "Ready" : "Not ready"}
-          {node.schedulable ? "" : ", cordoned"}
+          {list([say(node.ready ? "nodeReady" : "nodeNotReady"), !node.schedulable && say("cordoned")])}
         </dd>
         {truths.length > 0 && (
           <>
-            <dt>In truth</dt>
-            <dd class="bad">{truths.map((t) => belief(t, node.ready)).join(", ")}</dd>
+            <dt>{say("inTruth")}</dt>
+            <dd class="bad">{list(truths.map((t) => belief(t, node.ready)))}</dd>
           </>
         )}
-        <dt>Pods</dt>
+        <dt>{say("pods")}</dt>
         <dd>
-          {use.pods} of {node.pods}
+          {say("ofTotal", { n: use.pods, all: node.pods })}
         </dd>
-        <dt>CPU</dt>
+        <dt>{say("cpu")}</dt>
         <dd>
-          {cpu(use.cpu)} of {cpu(node.cpu)} requested
+          {say("requestedOf", { part: cpu(use.cpu), all: cpu(node.cpu) })}
         </dd>
-        <dt>Memory</dt>
+        <dt>{say("memory")}</dt>
         <dd>
-          {bytes(use.memory)} of {bytes(node.memory)} requested
+          {say("requestedOf", { part: bytes(use.memory), all: bytes(node.memory) })}
         </dd>
       </dl>
       <p>
         <button type="button" onClick={() => go("why", { resource: "nodes", name: node.name })}>
-          Why?
+          {say("why")}
         </button>
       </p>
       {actions && <Lasting faults={[...faults.items.filter((f) => truths.some((t) => t.fault === f.id)), ...meeting(faults.items, { kind: "Node", namespace: "", name: node.name })]} stop={(id) => actions.stop(id)} report={p.report} />}

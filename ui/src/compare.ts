@@ -4,6 +4,7 @@ import type { Compared, ComparedKind, Comparison } from "../../client/typescript
 import { lines } from "./api.ts";
 import type { Clock } from "./clock.ts";
 import { followVisible } from "./streams.ts";
+import { say } from "./language.ts";
 
 export type { Compared, ComparedKind, Comparison };
 
@@ -40,8 +41,8 @@ export function nowOf(c: Compared, readAt: number, machine: number): number {
 
 /** pace is how fast the time of a clock passes, in a word. */
 export function pace(c: { mode: string; factor?: number; paused?: boolean }): string {
-  if (c.paused) return "paused";
-  return c.mode === "real" ? "real time" : `${c.factor ?? 1}×`;
+  if (c.paused) return say("pausedWord");
+  return c.mode === "real" ? say("realTime") : `${c.factor ?? 1}×`;
 }
 
 /** phases are the phases of both sides' pods, in the order of a pod's life. */

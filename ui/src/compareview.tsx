@@ -6,6 +6,7 @@ import { type Compared, type ComparedKind, type Comparison, followComparison, fo
 import type { Route } from "./route.ts";
 import { clockTime, time } from "./words.ts";
 import { objectName, writer } from "./writes.ts";
+import { list, say, sentence } from "./language.ts";
 
 /** CompareView shows this cluster beside a fork of it, whose time it controls, and in what they differ. */
 export function CompareView({ route, clock, report }: { route: Route; clock: Clock; report: (error: unknown) => void }) {
@@ -31,8 +32,8 @@ export function CompareView({ route, clock, report }: { route: Route; clock: Clo
       end.abort();
     };
   }, [fork]);
-  if (gone) return <p class="scroll">There is no fork “{fork}”, or not any more.</p>;
-  if (!shown) return <p class="scroll dim">Comparing {fork}…</p>;
+  if (gone) return <p class="scroll">{say("noSuchFork", { fork })}</p>;
+  if (!shown) return <p class="scroll dim">{say("comparing", { fork })}</p>;
   const { comparison, readAt } = shown;
   const now = (c: Compared, of: Clock) => (of.state ? of.now() : nowOf(c, readAt, performance.now()));
   const different = comparison.kinds.filter((k) => !isSame(k));
@@ -40,7 +41,7 @@ export function CompareView({ route, clock, report }: { route: Route; clock: Clo
   return (
     <div class="scroll compare">
       <div class="sides">
-        <SideCard title="This cluster" side={comparison.here} pace={pace(clock.state ?? comparison.here.clock)} phases={phases(comparison)}>
+        <SideCard title={say("thisCluster")} side={comparison.here} pace={pace(clock.state ?? comparison.here.clock)} phases={phases(comparison)}>
           <time>{time(now(comparison.here, clock))}</time>
         </SideCard>
         <SideCard
@@ -48,16 +49,16 @@ export function CompareView({ route, clock, report }: { route: Route; clock: Clo
           side={comparison.there}
           pace={pace(own.state ?? comparison.there.clock)}
           phases={phases(comparison)}
-          about={`forked at revision ${comparison.fork.revision}, ${time(Date.parse(comparison.fork.time))}`}
+          about={say("forkedAt", { revision: String(comparison.fork.revision), time: time(Date.parse(comparison.fork.time)) })}
         >
           {own.state ? <ClockBar clock={own} fork={comparison.fork.id} report={report} /> : <time>{time(now(comparison.there, own))}</time>}
         </SideCard>
       </div>
-      <h2>What differs</h2>
-      {different.length === 0 ? <p>Nothing: both have the same objects.</p> : <KindTable kinds={different} fork={comparison.fork.id} />}
+      <h2>{say("whatDiffers")}</h2>
+      {different.length === 0 ? <p>{say("nothingBothHaveThe")}</p> : <KindTable kinds={different} fork={comparison.fork.id} />}
       <p class="dim">
-        {same.length > 0 && `The same: ${same.map((k) => `${k.both} ${k.kind}`).join(", ")}. `}
-        UIDs, addresses and times are no differences.
+        {same.length > 0 && `${say("theSame", { kinds: list(same.map((k) => `${k.both} ${k.kind}`)) })} `}
+        {say("noDifferences")}
       </p>
     </div>
   );
@@ -70,25 +71,25 @@ function SideCard(p: { title: string; side: Compared; pace: string; phases: stri
     <section class="side" aria-label={p.title}>
       <h2>{p.title}</h2>
       <div class="pace">
-        {p.children} <span class={p.pace === "paused" ? "bad" : "dim"}>{p.pace}</span>
+        {p.children} <span class={p.pace === say("pausedWord") ? "bad" : "dim"}>{p.pace}</span>
       </div>
       {p.about && <p class="dim">{p.about}</p>}
       <dl>
-        <dt>Nodes</dt>
+        <dt>{say("nodes")}</dt>
         <dd class={nodesReady < nodes ? "bad" : ""}>
-          {nodesReady} of {nodes} ready
+          {say("readyOf", { n: nodesReady, all: nodes })}
         </dd>
         {p.phases.map((phase) => (
-          <Fragments key={phase} name={`Pods ${phase}`} value={pods[phase] ?? 0} />
+          <Fragments key={phase} name={say("podsIn", { phase })} value={pods[phase] ?? 0} />
         ))}
-        <dt>Revision</dt>
+        <dt>{say("revision")}</dt>
         <dd>{revision}</dd>
       </dl>
-      <h3>Newest writes</h3>
+      <h3>{say("newestWrites")}</h3>
       <ul class="newest">
         {[...writes].reverse().slice(0, shownWrites).map((w) => (
           <li key={w.revision}>
-            <span class="dim">{clockTime(Date.parse(w.time))}</span> {writer(w)} {w.verb} <b>{objectName(w)}</b>
+            <span class="dim">{clockTime(Date.parse(w.time))}</span> {sentence("wroteWhat", { writer: writer(w), verb: w.verb, object: <b>{objectName(w)}</b> })}
           </li>
         ))}
       </ul>
@@ -110,12 +111,12 @@ function KindTable({ kinds, fork }: { kinds: ComparedKind[]; fork: string }) {
     <table class="rows">
       <thead>
         <tr>
-          <th>Kind</th>
-          <th>Here</th>
+          <th>{say("kind")}</th>
+          <th>{say("here")}</th>
           <th>{fork}</th>
-          <th>Only here</th>
-          <th>Only {fork}</th>
-          <th>Differing fields</th>
+          <th>{say("onlyHere")}</th>
+          <th>{say("onlyIn", { fork })}</th>
+          <th>{say("differingFields")}</th>
         </tr>
       </thead>
       <tbody>
@@ -161,9 +162,9 @@ function Names({ names = [], count }: { names?: string[] | undefined; count: num
       {list(names.slice(0, shownNames))}
       {count > shownNames && (
         <details>
-          <summary>{count - shownNames} more</summary>
+          <summary>{say("moreCount", { n: count - shownNames })}</summary>
           {list(names.slice(shownNames))}
-          {count > names.length && <span class="dim">and {count - names.length} that are not listed</span>}
+          {count > names.length && <span class="dim">{say("andNotListed", { n: count - names.length })}</span>}
         </details>
       )}
     </>
@@ -179,14 +180,14 @@ function Fields({ kind }: { kind: ComparedKind }) {
           <ul class="names">
             {o.fields.map((f) => (
               <li key={f.path}>
-                {f.path}: <del>{f.here ?? "unset"}</del> <ins>{f.there ?? "unset"}</ins>
+                {f.path}: <del>{f.here ?? say("unset")}</del> <ins>{f.there ?? say("unset")}</ins>
               </li>
             ))}
-            {o.more ? <li class="dim">{o.more} more fields</li> : null}
+            {o.more ? <li class="dim">{say("moreFields", { n: o.more })}</li> : null}
           </ul>
         </details>
       ))}
-      {kind.differ > (kind.objects?.length ?? 0) && <span class="dim">and {kind.differ - kind.objects!.length} objects that are not listed</span>}
+      {kind.differ > (kind.objects?.length ?? 0) && <span class="dim">{say("andObjectsNotListed", { n: kind.differ - (kind.objects?.length ?? 0) })}</span>}
     </>
   );
 }

@@ -2,6 +2,7 @@
 
 import { lines, request } from "./api.ts";
 import type { Write } from "./writes.ts";
+import { say } from "./language.ts";
 
 export type DebugStage = "event" | "queue" | "handler" | "key" | "decision" | "write" | "failure" | "work";
 
@@ -194,7 +195,7 @@ export class Debugging {
     try {
       const s = (await (await request("POST", `${path}/step`, until ? { until } : {}, this.end!.signal)).json()) as State;
       this.take(s);
-      if (until) this.why = { steps: "", breakpoint: "The breakpoint is reached.", idle: "Nothing waits any more: the breakpoint was not reached.", limit: "100,000 steps were made: the breakpoint was not reached." }[s.reason ?? "steps"];
+      if (until) this.why = { steps: "", breakpoint: say("breakpointReached"), idle: say("nothingWaitsAnyMore"), limit: say("stepsLimit", { n: 100_000 }) }[s.reason ?? "steps"];
       return s;
     } finally {
       this.busy = false;

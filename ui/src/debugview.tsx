@@ -6,20 +6,21 @@ import { NamedLink } from "./object/link.tsx";
 import { go } from "./route.ts";
 import { objectName, writer } from "./writes.ts";
 import { duration } from "./words.ts";
+import { type Plain, list, say, sentence } from "./language.ts";
 
 type Report = (error: unknown) => void;
 
 /** stations are the stages in their order, with what is there in client-go's words. */
-const stations: [stage: DebugStage, title: string, code: string][] = [
-  ["event", "Watch event", "Reflector.ListAndWatch"],
-  ["queue", "Informer", "RealFIFO → Indexer"],
-  ["handler", "Handler", "OnAdd, OnUpdate, OnDelete"],
-  ["key", "Work queue", "workqueue.Get"],
-  ["decision", "Reconcile", "snapshot, decision, plan"],
-  ["write", "Write", "rest.Request.Do"],
+const stations: [stage: DebugStage, title: Plain, code: string][] = [
+  ["event", "stageEvent", "Reflector.ListAndWatch"],
+  ["queue", "stageInformer", "RealFIFO → Indexer"],
+  ["handler", "stageHandler", "OnAdd, OnUpdate, OnDelete"],
+  ["key", "workQueue", "workqueue.Get"],
+  ["decision", "reconcile", "Reconcile"],
+  ["write", "write", "rest.Request.Do"],
 ];
 /** slow are the intervals between steps in slow motion, in milliseconds of this machine. */
-const slow: Record<string, number> = { "a step every 0.3 s": 300, "every second": 1000, "every 3 s": 3000 };
+const slow = [300, 1000, 3000];
 
 /** DebugButton begins to debug. */
 export function DebugButton({ debugging, clock, report }: { debugging: Debugging; clock: Clock; report: Report }) {
@@ -27,8 +28,8 @@ export function DebugButton({ debugging, clock, report }: { debugging: Debugging
   useChanges(clock);
   if (!clock.controllable || debugging.on) return null;
   return (
-    <button type="button" class="primary" title="Hold time and work at each stage, from a watch event to a write, and step through them" onClick={() => debugging.start(report)}>
-      Debug the loops
+    <button type="button" class="primary" title={say("holdTimeAndWork")} onClick={() => debugging.start(report)}>
+      {say("debugTheLoops")}
     </button>
   );
 }
@@ -36,37 +37,39 @@ export function DebugButton({ debugging, clock, report }: { debugging: Debugging
 /** DebugView shows where the cluster's work waits, and lets it go on stage by stage. */
 export function DebugView({ debugging, report }: { debugging: Debugging; report: Report }) {
   useChanges(debugging);
-  const [every, setEvery] = useState("");
+  const [every, setEvery] = useState(0);
   const [others, setOthers] = useState(false);
   const { state } = debugging;
   const step = () => void (others ? debugging.step() : debugging.stepThread()).catch(report);
   useEffect(() => {
     if (!every) return;
-    const timer = setInterval(step, slow[every]);
+    const timer = setInterval(step, every);
     return () => clearInterval(timer);
   }, [every, others, debugging]);
   if (!debugging.on) return null;
   return (
-    <section class="debugger" aria-label="Debugger">
-      <h2>Debugger</h2>
+    <section class="debugger" aria-label={say("debugger")}>
+      <h2>{say("debugger")}</h2>
       <div class="toolbar">
-        <button type="button" class="primary" disabled={debugging.busy} onClick={step} title="Let the work go on to its next stop (.)">
-          {state?.next ? "Step" : state?.nextTimer ? "Step to the next timer" : "Step"}
+        <button type="button" class="primary" disabled={debugging.busy} onClick={step} title={say("letTheWorkGo")}>
+          {!state?.next && state?.nextTimer ? say("stepToNextTimer") : say("step")}
         </button>
-        <label title="Stop also at work that does not follow from the write that is followed">
-          <input type="checkbox" checked={others} onChange={(e) => setOthers(e.currentTarget.checked)} /> stop at other work, too
+        <label title={say("stopAlsoAtWork")}>
+          <input type="checkbox" checked={others} onChange={(e) => setOthers(e.currentTarget.checked)} />{" "}{say("stopAtOtherWork")}
         </label>
         <label>
-          Slow motion{" "}
-          <select value={every} onChange={(e) => setEvery(e.currentTarget.value)}>
-            <option value="">off</option>
-            {Object.keys(slow).map((s) => (
-              <option key={s}>{s}</option>
+          {say("slowMotion")}{" "}
+          <select value={every} onChange={(e) => setEvery(Number(e.currentTarget.value))}>
+            <option value={0}>{say("off")}</option>
+            {slow.map((ms) => (
+              <option key={ms} value={ms}>
+                {say("aStepEvery", { n: ms / 1000 })}
+              </option>
             ))}
           </select>
         </label>
-        <button type="button" onClick={() => debugging.stop()} title="The work goes on as before">
-          Let it run
+        <button type="button" onClick={() => debugging.stop()} title={say("theWorkGoesOn")}>
+          {say("letItRun")}
         </button>
       </div>
       <RunTo debugging={debugging} report={report} />
@@ -80,11 +83,13 @@ export function DebugView({ debugging, report }: { debugging: Debugging; report:
 
 function Idle({ debugging }: { debugging: Debugging }) {
   const { state } = debugging;
-  if (!state) return <p class="dim">The work that is under way ends…</p>;
+  const example = <code>kubectl scale deployment web --replicas 3</code>;
+  if (!state) return <p class="dim">{say("theWorkThatIs")}</p>;
   return (
     <p class="says">
-      Nothing waits. Change something, for example <code>kubectl scale deployment web --replicas 3</code>
-      {state.nextTimer && <>, or step to the next timer, in {duration(Date.parse(state.nextTimer) - Date.parse(state.now))} of the cluster's time</>}.
+      {state.nextTimer
+        ? sentence("nothingWaitsTimer", { command: example, time: duration(Date.parse(state.nextTimer) - Date.parse(state.now)) })
+        : sentence("nothingWaits", { command: example })}
     </p>
   );
 }
@@ -93,10 +98,10 @@ function Idle({ debugging }: { debugging: Debugging }) {
 function Stations({ stop, followed }: { stop?: Stop; followed: boolean }) {
   const at = stop?.stage === "failure" ? "key" : stop?.stage;
   return (
-    <ol class="stations stages" aria-label="Stages">
+    <ol class="stations stages" aria-label={say("stages")}>
       {stations.map(([stage, title, code]) => (
         <li key={stage} class={`station ${stage === at ? "here" : ""} ${stage === at && followed ? "followed" : ""}`} aria-current={stage === at ? "step" : undefined}>
-          <h3>{title}</h3>
+          <h3>{say(title)}</h3>
           <code>{code}</code>
         </li>
       ))}
@@ -107,28 +112,27 @@ function Stations({ stop, followed }: { stop?: Stop; followed: boolean }) {
 /** Current says where the work waits, and why. */
 function Current({ stop, waiting }: { stop: Stop; waiting: number }) {
   return (
-    <div class="current" role="status" aria-label="Next stop">
+    <div class="current" role="status" aria-label={say("nextStop")}>
       <p class="says">{stop.says}</p>
       <dl>
-        <dt>Code</dt>
+        <dt>{say("code")}</dt>
         <dd>
-          <code>{stop.code}</code>
-          {stop.controller && stop.stage !== "work" && (
-            <>
-              {" of "}
-              <a href={`#loop?controller=${encodeURIComponent(stop.controller)}`} onClick={(e) => { e.preventDefault(); go("loop", { controller: stop.controller! }); }}>{stop.controller}</a>
-            </>
-          )}
+          {stop.controller && stop.stage !== "work"
+            ? sentence("codeOf", {
+                code: <code>{stop.code}</code>,
+                controller: <a href={`#loop?controller=${encodeURIComponent(stop.controller)}`} onClick={(e) => { e.preventDefault(); go("loop", { controller: stop.controller! }); }}>{stop.controller}</a>,
+              })
+            : <code>{stop.code}</code>}
         </dd>
         {stop.object?.revision && (
           <>
-            <dt>Object</dt>
+            <dt>{say("object")}</dt>
             <dd><ReadOf read={stop.object} /></dd>
           </>
         )}
         {stop.reads && (
           <>
-            <dt>It read</dt>
+            <dt>{say("itRead")}</dt>
             <dd>
               <ul class="reads">
                 {stop.reads.map((r, i) => (
@@ -140,21 +144,19 @@ function Current({ stop, waiting }: { stop: Stop; waiting: number }) {
         )}
         {!!stop.causes?.length && (
           <>
-            <dt>Because of</dt>
-            <dd>revision{stop.causes.length > 1 ? "s" : ""} {stop.causes.join(", ")}</dd>
+            <dt>{say("becauseOf")}</dt>
+            <dd>{say("revisionsList", { n: stop.causes.length, list: stop.causes.join(", ") })}</dd>
           </>
         )}
         {stop.failures && (
           <>
-            <dt>Failures</dt>
+            <dt>{say("failures")}</dt>
             <dd class="bad">{stop.failures}: {stop.error}</dd>
           </>
         )}
-        <dt>Waiting</dt>
+        <dt>{say("waiting")}</dt>
         <dd>
-          {waiting} piece{waiting === 1 ? "" : "s"} of work
-          {stop.behind ? `, and ${stop.behind} more event${stop.behind === 1 ? "" : "s"} of this watch behind it` : ""}
-          {stop.merged ? `; ${stop.merged} key${stop.merged === 1 ? "" : "s"} joined with what waits already` : ""}
+          {list([say("piecesOfWork", { n: waiting }), !!stop.behind && say("eventsBehind", { n: stop.behind }), !!stop.merged && say("keysJoined", { n: stop.merged })])}
         </dd>
       </dl>
     </div>
@@ -162,10 +164,10 @@ function Current({ stop, waiting }: { stop: Stop; waiting: number }) {
 }
 
 function ReadOf({ read }: { read: Read }) {
-  if (!read.name) return <span class="dim">the cache of {read.kind}s at revision {read.revision}</span>;
+  if (!read.name) return <span class="dim">{say("cacheAt", { kind: read.kind ?? "", revision: read.revision ?? "" })}</span>;
   return (
     <>
-      <NamedLink named={`${read.kind}/${read.name}`} namespace={read.namespace ?? ""} /> <span class="dim">at revision {read.revision}</span>
+      <NamedLink named={`${read.kind}/${read.name}`} namespace={read.namespace ?? ""} /> <span class="dim">{say("atRevision", { revision: read.revision ?? "" })}</span>
     </>
   );
 }
@@ -176,26 +178,26 @@ function RunTo({ debugging, report }: { debugging: Debugging; report: Report }) 
   const set = (part: Breakpoint) => setB((old) => ({ ...old, ...part }));
   return (
     <form
-      class="toolbar" aria-label="Breakpoint"
+      class="toolbar" aria-label={say("breakpoint")}
       onSubmit={(e) => {
         e.preventDefault();
         void debugging.step(Object.fromEntries(Object.entries(b).filter(([, v]) => v)) as Breakpoint).catch(report);
       }}
     >
-      Run to{" "}
-      <input aria-label="Controller" placeholder="controller" size={22} value={b.controller ?? ""} onInput={(e) => set({ controller: e.currentTarget.value })} />
-      <input aria-label="Key" placeholder="namespace/name" size={16} value={b.key ?? ""} onInput={(e) => set({ key: e.currentTarget.value })} />
-      <select aria-label="Verb" value={b.verb ?? ""} onChange={(e) => set({ verb: e.currentTarget.value })}>
-        <option value="">any stop</option>
+      {say("runTo")}{" "}
+      <input aria-label={say("controller")} placeholder={say("placeholderController")} size={22} value={b.controller ?? ""} onInput={(e) => set({ controller: e.currentTarget.value })} />
+      <input aria-label={say("key")} placeholder="namespace/name" size={16} value={b.key ?? ""} onInput={(e) => set({ key: e.currentTarget.value })} />
+      <select aria-label={say("verb")} value={b.verb ?? ""} onChange={(e) => set({ verb: e.currentTarget.value })}>
+        <option value="">{say("anyStop")}</option>
         {["create", "update", "patch", "delete"].map((v) => (
           <option key={v} value={v}>{v}</option>
         ))}
       </select>
-      <input aria-label="Kind" placeholder="kind, as Pod" size={12} value={b.kind ?? ""} onInput={(e) => set({ kind: e.currentTarget.value })} />
+      <input aria-label={say("kind")} placeholder={say("kindAsPod")} size={12} value={b.kind ?? ""} onInput={(e) => set({ kind: e.currentTarget.value })} />
       <label>
-        <input type="checkbox" checked={!!b.error} onChange={(e) => set({ error: e.currentTarget.checked })} /> a failure
+        <input type="checkbox" checked={!!b.error} onChange={(e) => set({ error: e.currentTarget.checked })} />{" "}{say("aFailure")}
       </label>
-      <button disabled={debugging.busy}>Run to it</button>
+      <button disabled={debugging.busy}>{say("runToIt")}</button>
     </form>
   );
 }
@@ -204,16 +206,16 @@ function RunTo({ debugging, report }: { debugging: Debugging; report: Report }) 
 function Trail({ debugging }: { debugging: Debugging }) {
   if (debugging.passed.length === 0) return null;
   return (
-    <table class="rows trail" aria-label="Passed">
+    <table class="rows trail" aria-label={say("passed")}>
       <tbody>
         {debugging.passed.slice(-100).reverse().map((p) => (
           <tr key={p.number} class={p.followed ? "followed" : ""}>
             <td>{p.number}</td>
             <td>
-              <code>{p.stop ? p.stop.code : p.timer ? "timer" : "writes"}</code>
+              <code>{p.stop ? p.stop.code : p.timer ? say("timerWord") : say("writesWord")}</code>
             </td>
             <td class={p.stop?.error ? "bad" : ""}>
-              {p.stop?.says ?? (p.timer ? "The clock went on to its next timer." : "Written meanwhile.")}
+              {p.stop?.says ?? (p.timer ? say("clockWentOn") : say("writtenMeanwhile"))}
               <Writes passed={p} debugging={debugging} />
             </td>
           </tr>
@@ -229,10 +231,14 @@ function Writes({ passed, debugging }: { passed: Passed; debugging: Debugging })
     <ul class="writes">
       {passed.writes.map((w) => (
         <li key={w.revision}>
-          {w.verb} <NamedLink named={objectName(w)} namespace={w.namespace ?? ""} />{w.subresource ? ` (${w.subresource})` : ""} by {writer(w)} <span class="dim">revision {w.revision}</span>{" "}
+          {sentence("wroteWhat", {
+            writer: writer(w), verb: w.verb,
+            object: <><NamedLink named={objectName(w)} namespace={w.namespace ?? ""} />{w.subresource ? ` (${w.subresource})` : ""}</>,
+          })}{" "}
+          <span class="dim">{say("revisionN", { revision: String(w.revision) })}</span>{" "}
           {requestsOf(passed).includes(w) && (
             <button type="button" onClick={() => debugging.follow([w])}>
-              Follow
+              {say("follow")}
             </button>
           )}
         </li>

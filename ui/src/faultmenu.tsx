@@ -1,17 +1,19 @@
 import { useState } from "preact/hooks";
 import { Command } from "./object/parts.tsx";
 import { type Action, durations, type Injection } from "./faults.ts";
+import { span } from "./words.ts";
+import { say } from "./language.ts";
 
 /** Lasting lists faults where they work, each with a button to stop it. */
 export function Lasting({ faults, stop, report }: { faults: Injection[]; stop: (id: string) => Promise<void>; report: (error: unknown) => void }) {
   if (faults.length === 0) return null;
   return (
-    <ul class="lasting" aria-label="Faults here">
+    <ul class="lasting" aria-label={say("faultsHere")}>
       {faults.map((f) => (
         <li key={f.id}>
           <b>{f.id}</b> {f.title}{" "}
-          <button type="button" aria-label={`Stop ${f.id}`} onClick={() => void stop(f.id).catch(report)}>
-            Stop
+          <button type="button" aria-label={say("stopWhat", { what: f.id })} onClick={() => void stop(f.id).catch(report)}>
+            {say("stopButton")}
           </button>
         </li>
       ))}
@@ -34,16 +36,16 @@ export function FaultMenu(p: { what: string; actions: Action[]; act: (action: Ac
     p.act(action, length, value).catch(p.report);
   };
   return (
-    <form class="menu" aria-label={`Break ${p.what}`} onSubmit={submit}>
-      <select aria-label="Fault" value={keyOf(action)} onChange={(e) => setName(e.currentTarget.value)}>
+    <form class="menu" aria-label={say("breakWhat", { what: p.what })} onSubmit={submit}>
+      <select aria-label={say("fault")} value={keyOf(action)} onChange={(e) => setName(e.currentTarget.value)}>
         {groups.map((g) => {
           const options = p.actions.filter((a) => a.part === g).map((a) => (
             <option key={keyOf(a)} value={keyOf(a)}>
-              {a.label}
+              {say(a.label)}
             </option>
           ));
           return g && groups.length > 1 ? (
-            <optgroup key={g} label={titles[g]}>
+            <optgroup key={g} label={say(titles[g])}>
               {options}
             </optgroup>
           ) : (
@@ -53,15 +55,15 @@ export function FaultMenu(p: { what: string; actions: Action[]; act: (action: Ac
       </select>
       {action.field && (
         <label>
-          {action.field.label}{" "}
+          {action.field.label && say(action.field.label)}{" "}
           <input aria-label={action.field.name} required size={6} pattern={action.field.pattern} value={value} onInput={(e) => setValues({ ...values, [`${action.part} ${action.name}`]: e.currentTarget.value })} />
         </label>
       )}
       {action.lasts && <Duration value={duration} set={setDuration} />}
-      <button type="submit">Break</button>
+      <button type="submit">{say("breakButton")}</button>
       {p.command && (
         <details>
-          <summary>as a command</summary>
+          <summary>{say("asACommand")}</summary>
           <Command text={p.command(action, length, value)} />
         </details>
       )}
@@ -69,14 +71,14 @@ export function FaultMenu(p: { what: string; actions: Action[]; act: (action: Ac
   );
 }
 
-const titles = { network: "Network", dns: "DNS", http: "HTTP" };
+const titles = { network: "networkWord", dns: "dnsWord", http: "httpWord" } as const;
 
 export function Duration({ value, set }: { value: string; set: (duration: string) => void }) {
   return (
-    <select aria-label="Duration" value={value} onChange={(e) => set(e.currentTarget.value)}>
-      {Object.entries(durations).map(([label, d]) => (
+    <select aria-label={say("duration")} value={value} onChange={(e) => set(e.currentTarget.value)}>
+      {Object.entries(durations).map(([d, ms]) => (
         <option key={d} value={d}>
-          {label}
+          {ms ? span(ms) : say("untilStopped")}
         </option>
       ))}
     </select>

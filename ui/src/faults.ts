@@ -2,6 +2,7 @@
 
 import { getJSON, lines, request } from "./api.ts";
 import { followVisible } from "./streams.ts";
+import { type Plain, say } from "./language.ts";
 
 /** FaultDocument is a fault as the step "fault" of a scenario has it. */
 export interface FaultDocument {
@@ -44,12 +45,12 @@ export interface Truth {
   fault: string;
   action: string;
   /** says what the node is: down. */
-  says: string;
+  says: Plain;
 }
 
 /** hidden are the faults that the API does not show at once, or at all. */
-const hidden: Record<string, string> = {
-  crash: "down", partition: "cut off", hang: "container runtime hangs", slow: "starts pods late", stopInstance: "instance stopped", stopProxy: "kube-proxy is stopped", deleteInstance: "instance deleted",
+const hidden: Record<string, Plain> = {
+  crash: "truthDown", partition: "truthCutOff", hang: "truthHangs", slow: "truthSlow", stopInstance: "truthInstanceStopped", stopProxy: "truthProxyStopped", deleteInstance: "truthInstanceDeleted",
 };
 
 /** truthsOf returns what the faults that last do to nodes, by node. Their notes say which nodes were hit, and which of them are back. */
@@ -73,8 +74,8 @@ export function truthsOf(faults: Injection[]): Map<string, Truth[]> {
 
 /** belief says what the API server knows of a truth about a node that it believes to be Ready or not. */
 export function belief(truth: Truth, ready: boolean): string {
-  if (truth.action === "slow" || truth.action === "stopProxy") return truth.says; // the API has nothing to say of it
-  return ready ? `${truth.says}; the API server does not know yet` : `${truth.says}; the API server knows that it is not ready`;
+  if (truth.action === "slow" || truth.action === "stopProxy") return say(truth.says); // the API has nothing to say of it
+  return say(ready ? "apiDoesNotKnow" : "apiKnows", { truth: say(truth.says) });
 }
 
 /** concerning returns the faults that last and name a controller or a pod. */
@@ -98,38 +99,39 @@ const path = "/minikcm/v1/faults";
 /** Action is what a menu offers. Those that last have a duration. */
 export interface Action {
   name: string;
-  label: string;
+  label: Plain;
   lasts: boolean;
   /** part is the part of a fault's document, if it is not that of the object: network, dns or http. */
   part?: "network" | "dns" | "http";
   /** field is a value that the user may change. */
-  field?: { name: string; label: string; value: string; pattern: string };
+  field?: { name: string; label: Plain | ""; value: string; pattern: string };
 }
 export const nodeActions: Action[] = [
-  { name: "crash", label: "Crash (the machine goes down)", lasts: true },
-  { name: "hang", label: "Hang (its container runtime)", lasts: true },
-  { name: "partition", label: "Partition (cut off from the API server)", lasts: true },
-  { name: "stopProxy", label: "Stop its kube-proxy (Services as they were)", lasts: true },
-  { name: "cordon", label: "Cordon", lasts: true },
+  { name: "crash", label: "nodeCrash", lasts: true },
+  { name: "hang", label: "nodeHang", lasts: true },
+  { name: "partition", label: "nodePartition", lasts: true },
+  { name: "stopProxy", label: "nodeStopProxy", lasts: true },
+  { name: "cordon", label: "cordon", lasts: true },
 ];
 export const podActions: Action[] = [
-  { name: "kill", label: "Kill (without grace)", lasts: false },
-  { name: "crash", label: "Crash its containers", lasts: false },
-  { name: "notReady", label: "Fail its readiness probe", lasts: true },
+  { name: "kill", label: "podKill", lasts: false },
+  { name: "crash", label: "podCrash", lasts: false },
+  { name: "notReady", label: "podNotReady", lasts: true },
 ];
 export const controllerActions: Action[] = [
-  { name: "slow", label: "Slow: 2 s more a reconcile", lasts: true },
-  { name: "pause", label: "Pause: its keys wait", lasts: true },
-  { name: "crash", label: "Crash and restart it", lasts: false },
-  { name: "loseEvents", label: "Lose its events", lasts: true },
+  { name: "slow", label: "controllerSlow", lasts: true },
+  { name: "pause", label: "controllerPause", lasts: true },
+  { name: "crash", label: "controllerCrash", lasts: false },
+  { name: "loseEvents", label: "controllerLoseEvents", lasts: true },
 ];
 export const serverActions: Action[] = [
-  { name: "error", label: "Errors", lasts: true },
-  { name: "latency", label: "Latency", lasts: true },
-  { name: "tooManyRequests", label: "Too many requests (429)", lasts: true },
-  { name: "conflicts", label: "Conflicts of updates (409)", lasts: true },
+  { name: "error", label: "apiErrors", lasts: true },
+  { name: "latency", label: "apiLatency", lasts: true },
+  { name: "tooManyRequests", label: "apiTooMany", lasts: true },
+  { name: "conflicts", label: "apiConflicts", lasts: true },
 ];
-export const durations: Record<string, string> = { "10 s": "10s", "1 min": "1m", "5 min": "5m", "1 h": "1h", "until stopped": "" };
+/** durations are those that menus offer, in milliseconds; 0 is until the fault is stopped. */
+export const durations: Record<string, number> = { "10s": 10e3, "1m": 60e3, "5m": 300e3, "1h": 3600e3, "": 0 };
 
 export function isDone(i: Injection): boolean {
   return i.state === "Over" || i.state === "Stopped" || i.state === "Failed";

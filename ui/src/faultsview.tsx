@@ -9,6 +9,7 @@ import { faultCommand, netActions } from "./netfaults.ts";
 import type { Done } from "./recording.ts";
 import { type Store, useTopics } from "./store.ts";
 import { clockTime, duration } from "./words.ts";
+import { say } from "./language.ts";
 
 type Report = (error: unknown) => void;
 
@@ -18,17 +19,17 @@ export function FaultsView({ store, faults: all, actions, report }: { store: Sto
   const faults = all.known ? all.items : undefined;
   return (
     <div class="faults scroll">
-      <section aria-label="Break something">
-        <h2>Break something</h2>
+      <section aria-label={say("breakSomething")}>
+        <h2>{say("breakSomething")}</h2>
         <NodeForm store={store} actions={actions} report={report} />
         <ServerForm actions={actions} report={report} />
         <NetForm actions={actions} report={report} />
-        <p class="dim">Pods, workloads and Services are broken in their panels: click their names. “minikcm fault” has more faults than these menus.</p>
+        <p class="dim">{say("podsWorkloadsAndServices")}</p>
       </section>
       <RecordingPanel actions={actions} report={report} />
-      <section aria-label="Faults">
-        <h2>Faults</h2>
-        {faults?.length === 0 && <p class="dim">Nothing was broken yet.</p>}
+      <section aria-label={say("faults")}>
+        <h2>{say("faults")}</h2>
+        {faults?.length === 0 && <p class="dim">{say("nothingWasBrokenYet")}</p>}
         {faults && faults.length > 0 && <FaultTable faults={faults} stop={(id) => void actions.stop(id).catch(report)} />}
       </section>
     </div>
@@ -43,14 +44,14 @@ function NodeForm({ store, actions, report }: { store: Store; actions: Actions; 
   return (
     <div class="toolbar">
       <label>
-        Node{" "}
+        {say("node")}{" "}
         <select value={node} onChange={(e) => choose(e.currentTarget.value)}>
           {names.map((n) => (
             <option key={n}>{n}</option>
           ))}
         </select>
       </label>
-      <FaultMenu what="the node" actions={nodeActions} report={report} act={(a, d) => actions.inject(lasting({ nodes: { action: a.name, names: [node] } }, d), a.lasts)} />
+      <FaultMenu what={say("theNode")} actions={nodeActions} report={report} act={(a, d) => actions.inject(lasting({ nodes: { action: a.name, names: [node] } }, d), a.lasts)} />
     </div>
   );
 }
@@ -69,15 +70,15 @@ function NetForm({ actions, report }: { actions: Actions; report: Report }) {
   return (
     <div class="toolbar">
       <label>
-        Network from <input name="from" size={14} value={from} title="*, app=web, deploy/web, svc/web, pod/web-0, node/node-1, zone/a, an address; several with commas" onInput={(e) => setFrom(e.currentTarget.value)} />
+        {say("networkFrom")}{" "}<input name="from" size={14} value={from} title={say("appWebDeployWeb")} onInput={(e) => setFrom(e.currentTarget.value)} />
       </label>
       <label>
-        to <input name="to" size={14} value={to} title="The other ends; for DNS patterns of names, such as db.*" onInput={(e) => setTo(e.currentTarget.value)} />
+        {say("toEnd")}{" "}<input name="to" size={14} value={to} title={say("theOtherEndsFor")} onInput={(e) => setTo(e.currentTarget.value)} />
       </label>
       <label>
-        Namespace <input name="namespace" size={10} value={namespace} onInput={(e) => setNamespace(e.currentTarget.value.trim())} />
+        {say("namespace")}{" "}<input name="namespace" size={10} value={namespace} onInput={(e) => setNamespace(e.currentTarget.value.trim())} />
       </label>
-      <FaultMenu what="the network" actions={netActions} report={report} command={(a, d, v) => faultCommand(fault(a, d, v))} act={(a, d, v) => actions.inject(fault(a, d, v), true)} />
+      <FaultMenu what={say("theNetwork")} actions={netActions} report={report} command={(a, d, v) => faultCommand(fault(a, d, v))} act={(a, d, v) => actions.inject(fault(a, d, v), true)} />
     </div>
   );
 }
@@ -95,32 +96,32 @@ function ServerForm({ actions, report }: { actions: Actions; report: Report }) {
     actions.inject(lasting(fault, length), true).catch(report);
   };
   return (
-    <form class="toolbar" aria-label="Break the API server" onSubmit={submit}>
+    <form class="toolbar" aria-label={say("breakTheApiServer")} onSubmit={submit}>
       <label>
-        API server{" "}
+        {say("apiServer")}{" "}
         <select value={name} onChange={(e) => setName(e.currentTarget.value)}>
           {serverActions.map((a) => (
             <option key={a.name} value={a.name}>
-              {a.label}
+              {say(a.label)}
             </option>
           ))}
         </select>
       </label>
       {name === "error" && (
         <label>
-          Code <input type="number" min={400} max={599} required value={code} onInput={(e) => setCode(e.currentTarget.value)} />
+          {say("code")}{" "}<input type="number" min={400} max={599} required value={code} onInput={(e) => setCode(e.currentTarget.value)} />
         </label>
       )}
       {name === "latency" && (
         <label>
-          Delay <input pattern="([0-9.]+(ms|s|m))+" required size={6} value={delay} onInput={(e) => setDelay(e.currentTarget.value)} />
+          {say("delay")}{" "}<input pattern="([0-9.]+(ms|s|m))+" required size={6} value={delay} onInput={(e) => setDelay(e.currentTarget.value)} />
         </label>
       )}
       <label>
-        Requests in % <input type="number" min={1} max={100} required value={percent} onInput={(e) => setPercent(e.currentTarget.value)} />
+        {say("requestsIn")}{" "}<input type="number" min={1} max={100} required value={percent} onInput={(e) => setPercent(e.currentTarget.value)} />
       </label>
       <Duration value={length} set={setLength} />
-      <button type="submit">Break</button>
+      <button type="submit">{say("breakButton")}</button>
     </form>
   );
 }
@@ -130,12 +131,12 @@ function FaultTable({ faults, stop }: { faults: Injection[]; stop: (id: string) 
     <table class="rows">
       <thead>
         <tr>
-          <th>Fault</th>
-          <th>State</th>
-          <th>Since</th>
-          <th>Until</th>
-          <th>What happened</th>
-          <th>Stop</th>
+          <th>{say("fault")}</th>
+          <th>{say("state")}</th>
+          <th>{say("since")}</th>
+          <th>{say("until")}</th>
+          <th>{say("whatHappened")}</th>
+          <th>{say("stopButton")}</th>
         </tr>
       </thead>
       <tbody>
@@ -144,17 +145,17 @@ function FaultTable({ faults, stop }: { faults: Injection[]; stop: (id: string) 
             <td>
               <b>{f.id}</b> {f.title}
             </td>
-            <td class={f.state === "Failed" ? "bad" : ""}>{f.state}</td>
+            <td class={f.state === "Failed" ? "bad" : ""}>{say(`state_${f.state}`)}</td>
             <td>{clockTime(Date.parse(f.since))}</td>
             <td>{f.until ? clockTime(Date.parse(f.until)) : ""}</td>
             <td>
               {f.error ? <span class="bad">{f.error}</span> : f.notes?.at(-1)?.text}
-              {f.user && f.notes === undefined && <span class="dim">by {f.user}</span>}
+              {f.user && f.notes === undefined && <span class="dim">{say("byUser", { user: f.user })}</span>}
             </td>
             <td>
               {!isDone(f) && (
-                <button type="button" aria-label={`Stop ${f.id}`} onClick={() => stop(f.id)}>
-                  Stop
+                <button type="button" aria-label={say("stopWhat", { what: f.id })} onClick={() => stop(f.id)}>
+                  {say("stopButton")}
                 </button>
               )}
             </td>
@@ -171,20 +172,20 @@ function RecordingPanel({ actions, report }: { actions: Actions; report: Report 
   const recording = actions.recording;
   const save = async () => download("recorded.yaml", new Blob([await actions.scenario("recorded")], { type: "application/yaml" }));
   return (
-    <section aria-label="Recording">
-      <h2>Save what I do as a scenario</h2>
+    <section aria-label={say("recording")}>
+      <h2>{say("saveWhatIDo")}</h2>
       {recording ? (
         <>
           <p>
-            Recording since {clockTime(recording.start.at)}, with {recording.start.objects.length} objects.{" "}
+            {say("recordingSince", { time: clockTime(recording.start.at), n: recording.start.objects.length })}{" "}
             <button type="button" onClick={() => void save().catch(report)}>
-              Save as scenario
+              {say("saveAsScenario")}
             </button>{" "}
             <button type="button" onClick={() => actions.discard()}>
-              Discard
+              {say("discard")}
             </button>
           </p>
-          <ol aria-label="Recorded steps">
+          <ol aria-label={say("recordedSteps")}>
             {recording.done.map((d, i) => (
               <li key={i}>
                 <span class="dim">+{duration(d.at - recording.start.at)}</span> {says(d)}
@@ -195,10 +196,10 @@ function RecordingPanel({ actions, report }: { actions: Actions; report: Report 
       ) : (
         <p>
           <button type="button" disabled={actions.preparing} onClick={() => void actions.record().catch(report)}>
-            Record
+            {say("record")}
           </button>{" "}
           <span class="dim">
-            {actions.preparing ? "Reading the cluster…" : "Keeps the cluster as it is now, and the faults, changes of objects and jumps of time that you make in this page from then on."}
+            {actions.preparing ? say("readingTheCluster") : say("keepsTheCluster")}
           </span>
         </p>
       )}
@@ -208,10 +209,11 @@ function RecordingPanel({ actions, report }: { actions: Actions; report: Report 
 
 /** says describes a recorded step. */
 function says(d: Done): string {
-  if (d.kind === "advance") return `time jumps by ${duration(d.ms)}`;
-  if (d.kind === "delete") return `pod ${d.namespace}/${d.name} is deleted`;
+  if (d.kind === "advance") return say("timeJumps", { by: duration(d.ms) });
+  if (d.kind === "delete") return say("podIsDeleted", { pod: `${d.namespace}/${d.name}` });
   if (d.kind === "step") return d.says;
-  const { for: length, ...fault } = d.fault;
-  const [part, how] = Object.entries(fault)[0] as [string, { action: string; names?: string[] }];
-  return `${part} ${how.action} ${how.names?.join(", ") ?? ""}${length ? ` for ${length}` : ""}`;
+  const { for: length, ...parts } = d.fault;
+  const [part, how] = Object.entries(parts)[0] as [string, { action: string; names?: string[] }];
+  const fault = [part, how.action, how.names?.join(", ")].filter(Boolean).join(" ");
+  return length ? say("faultFor", { fault, length }) : fault;
 }

@@ -1,6 +1,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { getJSON, request } from "./api.ts";
 import { clockTime } from "./words.ts";
+import { say, sentence } from "./language.ts";
 
 interface Fork {
   id: string;
@@ -44,23 +45,23 @@ export function Forks({ at, report }: { at: number; report: (error: unknown) => 
   return (
     <div class="forks">
       <button type="button" disabled={busy} onClick={() => void act(fork)}>
-        Fork from here
+        {say("forkFromHere")}
       </button>
-      {busy && <span class="dim">one moment…</span>}
-      <ul aria-label="Forks">
+      {busy && <span class="dim">{say("oneMoment")}</span>}
+      <ul aria-label={say("forks")}>
         {forks.map((f) => (
           <li key={f.id}>
-            <b>{f.id}</b> of revision {f.revision}, {clockTime(Date.parse(f.time))}:{" "}
+            {sentence("forkOf", { id: <b>{f.id}</b>, revision: String(f.revision), time: clockTime(Date.parse(f.time)) })}{" "}
             {f.link ? (
               <a href={f.link} target="_blank" rel="noopener">
-                open its page
+                {say("openItsPage")}
               </a>
             ) : (
               <code>minikcm ui --kubeconfig {f.kubeconfig}</code>
             )}{" "}
-            <code>export KUBECONFIG={f.kubeconfig}</code> <a href={`#compare?fork=${f.id}`}>compare</a>{" "}
-            <button type="button" disabled={busy} aria-label={`End ${f.id}`} onClick={() => void act(() => request("DELETE", `${path}/${f.id}`))}>
-              End
+            <code>export KUBECONFIG={f.kubeconfig}</code> <a href={`#compare?fork=${f.id}`}>{say("compare")}</a>{" "}
+            <button type="button" disabled={busy} aria-label={say("endFork", { id: f.id })} onClick={() => void act(() => request("DELETE", `${path}/${f.id}`))}>
+              {say("endButton")}
             </button>
           </li>
         ))}

@@ -2,6 +2,7 @@
 
 import { lines } from "./api.ts";
 import { followVisible } from "./streams.ts";
+import { say } from "./language.ts";
 
 export type Stage = "handled" | "delayed" | "queued" | "merged" | "held" | "began" | "planned" | "wrote" | "ended" | "failed";
 
@@ -94,27 +95,28 @@ export function watchesOf(loops: LoopState[]): Watch[] {
 
 /** says describes a step in words. */
 export function says(s: Step): string {
+  const { key = "", object = "" } = s;
   switch (s.stage) {
     case "handled":
-      return `${s.event} ${s.object} at revision ${s.revision}: ${s.keys?.join(", ") ?? "no key"}`;
+      return say("loopHandled", { event: s.event ?? "", object, revision: s.revision ?? "", keys: s.keys?.join(", ") ?? say("noKey") });
     case "delayed":
-      return `${s.key} ${s.failures ? `is retried after failure ${s.failures}` : "waits for its time"}`;
+      return s.failures ? say("loopRetried", { key, n: s.failures }) : say("loopDelayed", { key });
     case "queued":
-      return `${s.key} waits for a worker`;
+      return say("loopQueued", { key });
     case "merged":
-      return `${s.key} waits already`;
+      return say("loopMerged", { key });
     case "held":
-      return `${s.key} is held back by a fault`;
+      return say("loopHeld", { key });
     case "began":
-      return `${s.key} is reconciled${s.causes?.length ? `, because of revision${s.causes.length > 1 ? "s" : ""} ${s.causes.slice(0, 6).join(", ")}${s.causes.length > 6 ? " …" : ""}` : ""}`;
+      return s.causes?.length ? say("loopBeganBecause", { key, n: s.causes.length, list: `${s.causes.slice(0, 6).join(", ")}${s.causes.length > 6 ? " …" : ""}` }) : say("loopBegan", { key });
     case "planned":
-      return `${s.key}: ${s.verb} ${s.object}`;
+      return `${key}: ${s.verb} ${object}`;
     case "wrote":
-      return `${s.key}: ${s.verb} ${s.object} ${s.error ? `fails: ${s.error}` : `is revision ${s.revision}`}`;
+      return s.error ? say("loopWriteFailed", { key, verb: s.verb ?? "", object, error: s.error }) : say("loopWrote", { key, verb: s.verb ?? "", object, revision: s.revision ?? "" });
     case "ended":
-      return `${s.key} is done`;
+      return say("loopEnded", { key });
     case "failed":
-      return `${s.key} fails (${s.failures}): ${s.error}`;
+      return say("loopFailed", { key, n: s.failures ?? 0, error: s.error ?? "" });
   }
 }
 

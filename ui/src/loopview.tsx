@@ -14,6 +14,7 @@ import { NamedLink } from "./object/link.tsx";
 import { go, type Route } from "./route.ts";
 import type { Store } from "./store.ts";
 import { clockTime, duration } from "./words.ts";
+import { say } from "./language.ts";
 
 type Report = (error: unknown) => void;
 const preferred = "replicaset-controller";
@@ -51,46 +52,46 @@ export function LoopView({ route, clock, store, faults, actions, debugging, repo
     <div class="scroll loop">
       <div class="toolbar">
         <label>
-          Controller{" "}
+          {say("controller")}{" "}
           <select value={name} onChange={(e) => go("loop", { controller: e.currentTarget.value })}>
             {[...new Set([name, ...names])].map((n) => (
               <option key={n}>{n}</option>
             ))}
           </select>
         </label>
-        <FaultMenu what="the controller" actions={controllerActions} report={report} act={(a, d) => actions.inject(lasting({ controllers: { action: a.name, names: [name], ...(a.name === "slow" ? { delay: "2s" } : {}) } }, d), a.lasts)} />
+        <FaultMenu what={say("theController")} actions={controllerActions} report={report} act={(a, d) => actions.inject(lasting({ controllers: { action: a.name, names: [name], ...(a.name === "slow" ? { delay: "2s" } : {}) } }, d), a.lasts)} />
         {!debugging.on && <StepWork clock={clock} store={store} report={report} />}
         <DebugButton debugging={debugging} clock={clock} report={report} />
       </div>
       <DebugView debugging={debugging} report={report} />
       <Lasting faults={concerning(faults.items, { controller: name })} stop={(id) => actions.stop(id)} report={report} />
       {trail.last && <Chain trail={trail} clock={clock} />}
-      <section aria-label="Steps">
-        <h2>Steps, newest first</h2>
+      <section aria-label={say("steps")}>
+        <h2>{say("stepsNewestFirst")}</h2>
         <label>
-          Show{" "}
+          {say("show")}{" "}
           <select value={stages} onChange={(e) => setStages(e.currentTarget.value as "all" | "writes")}>
-            <option value="all">all</option>
-            <option value="writes">writes and failures</option>
+            <option value="all">{say("allNamespaces")}</option>
+            <option value="writes">{say("writesAndFailures")}</option>
           </select>
         </label>
-        {trail.forgotten > 0 && <span class="dim"> {trail.forgotten} older steps are not shown.</span>}
+        {trail.forgotten > 0 && <span class="dim"> {say("olderSteps", { n: trail.forgotten })}</span>}
         <table class="rows">
           <tbody>
             {shown.slice(-100).reverse().map((s, i) => (
               <tr key={trail.forgotten + trail.steps.length - i}>
                 <td>{clockTime(Date.parse(s.time), true)}</td>
                 <td>
-                  <span class={`mark ${s.stage}`}>{s.stage}</span>
+                  <span class={`mark ${s.stage}`}>{say(`loop_${s.stage}`)}</span>
                 </td>
                 <td class={s.error ? "bad" : ""}>
-                  {says(s)} {s.object && <NamedLink named={s.object} namespace={(s.key ?? s.keys?.[0] ?? "").split("/").slice(0, -1).join()} known>open</NamedLink>}
+                  {says(s)} {s.object && <NamedLink named={s.object} namespace={(s.key ?? s.keys?.[0] ?? "").split("/").slice(0, -1).join()} known>{say("openLink")}</NamedLink>}
                 </td>
               </tr>
             ))}
           </tbody>
         </table>
-        {trail.steps.length === 0 && <p class="dim">The controller has done nothing since the view was opened.</p>}
+        {trail.steps.length === 0 && <p class="dim">{say("theControllerHasDone")}</p>}
       </section>
     </div>
   );
@@ -106,15 +107,15 @@ function Chain({ trail, clock }: { trail: Trail; clock: Clock }) {
   const sum = (of: (l: (typeof loops)[number]) => number) => loops.reduce((n, l) => n + of(l), 0);
   const now = clock.now();
   return (
-    <ol class="stations" aria-label="The loop">
-      <Station title="Informers" what="watch event → Reflector → DeltaFIFO → Indexer">
+    <ol class="stations" aria-label={say("theLoop")}>
+      <Station title={say("informers")} what={say("watchEventReflectorDeltafifo")}>
         <table>
           <thead>
             <tr>
-              <th>Kind</th>
-              <th title="Events of the watch that the Reflector has not stored yet">watch</th>
-              <th title="Changes between the DeltaFIFO and the end of the handlers">queue</th>
-              <th title="Objects in the Indexer">indexer</th>
+              <th>{say("kind")}</th>
+              <th title={say("eventsOfTheWatch")}>{say("watch")}</th>
+              <th title={say("changesBetweenTheDeltafifo")}>{say("queue")}</th>
+              <th title={say("objectsInTheIndexer")}>{say("indexer")}</th>
             </tr>
           </thead>
           <tbody>
@@ -129,33 +130,33 @@ function Chain({ trail, clock }: { trail: Trail; clock: Clock }) {
           </tbody>
         </table>
       </Station>
-      <Station title="Handlers" what="map an event to keys">
+      <Station title={say("handlers")} what={say("mapAnEventTo")}>
         <Newest trail={trail} stages={["handled"]} />
       </Station>
-      <Station title="Work queue" what={`${sum((l) => l.queuedCount)} wait, ${sum((l) => l.delayedCount)} delayed, ${sum((l) => l.retries)} retries so far`}>
+      <Station title={say("workQueue")} what={say("queueCounts", { waiting: sum((l) => l.queuedCount), delayed: sum((l) => l.delayedCount), retries: sum((l) => l.retries) })}>
         <Keys keys={queued} />
         {delayed.length > 0 && (
           <ul class="keys delayed">
             {delayed.slice(0, shownKeys).map((d) => (
               <li key={d.key}>
                 {d.failures ? <Backoff left={Date.parse(d.due) - now} failures={d.failures} /> : null}
-                {d.key} <span class="dim">in {duration(Math.max(0, Date.parse(d.due) - now))}{d.failures ? `, after failure ${d.failures}` : ""}</span>
+                {d.key} <span class="dim">{d.failures ? say("inTimeAfterFailure", { time: duration(Math.max(0, Date.parse(d.due) - now)), n: d.failures }) : say("inTime", { time: duration(Math.max(0, Date.parse(d.due) - now)) })}</span>
               </li>
             ))}
           </ul>
         )}
       </Station>
-      <Station title="Reconcile" what={`${sum((l) => l.workers)} workers, ${sum((l) => l.reconciles)} reconciles, ${sum((l) => l.failures)} failures`}>
+      <Station title={say("reconcile")} what={say("workerCounts", { workers: sum((l) => l.workers), reconciles: sum((l) => l.reconciles), failures: sum((l) => l.failures) })}>
         <ul class="keys">
           {processing.slice(0, shownKeys).map((p) => (
             <li key={p.key}>
-              {p.key} <span class="dim">for {duration(Math.max(0, now - Date.parse(p.since)))}</span>
+              {p.key} <span class="dim">{say("forDuration", { time: duration(Math.max(0, now - Date.parse(p.since))) })}</span>
             </li>
           ))}
         </ul>
         <Newest trail={trail} stages={["began", "ended", "failed"]} />
       </Station>
-      <Station title="Plan and writes" what="what the reconcile decides, and the answers">
+      <Station title={say("planAndWrites")} what={say("whatTheReconcileDecides")}>
         <Newest trail={trail} stages={["planned", "wrote"]} />
       </Station>
     </ol>
@@ -167,7 +168,7 @@ function Backoff({ left, failures }: { left: number; failures: number }) {
   const whole = Math.min(5 * 2 ** (failures - 1), 1000_000);
   const share = Math.max(0, Math.min(1, left / whole));
   return (
-    <svg class="backoff" viewBox="0 0 20 20" role="img" aria-label={`${Math.round(share * 100)} % of its back-off is left`}>
+    <svg class="backoff" viewBox="0 0 20 20" role="img" aria-label={say("backoffLeft", { n: Math.round(share * 100) })}>
       <circle cx="10" cy="10" r="9" />
       <circle class="left" cx="10" cy="10" r="4.5" pathLength="100" stroke-dasharray={`${share * 100} 100`} transform="rotate(-90 10 10)" />
     </svg>
@@ -190,7 +191,7 @@ function Keys({ keys }: { keys: string[] }) {
       {keys.slice(0, shownKeys).map((k) => (
         <li key={k}>{k}</li>
       ))}
-      {keys.length > shownKeys && <li class="dim">and {keys.length - shownKeys} more</li>}
+      {keys.length > shownKeys && <li class="dim">{say("andMore", { n: keys.length - shownKeys })}</li>}
     </ul>
   );
 }

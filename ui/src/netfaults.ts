@@ -2,6 +2,7 @@
 
 import { type Action, type FaultDocument, type Injection, isDone } from "./faults.ts";
 import { quoted } from "./kubectl.ts";
+import { type Plain } from "./language.ts";
 
 /** Of is an object that faults are about. */
 export interface Of {
@@ -14,26 +15,26 @@ export interface Of {
   owner?: string;
 }
 
-const field = (name: string, label: string, value: string, pattern: string) => ({ name, label, value, pattern });
-const time = (value: string) => field("delay", "by", value, "([0-9.]+(ms|s|m|h))+");
-const share = (value: string) => field("percent", "%", value, "[1-9][0-9]?|100");
-const rate = field("rate", "to", "64kbit", "[0-9.]+[kmg]?(bit|bps)");
+const field = (name: string, label: Plain | "", value: string, pattern: string) => ({ name, label, value, pattern });
+const time = (value: string) => field("delay", "fieldBy", value, "([0-9.]+(ms|s|m|h))+");
+const share = (value: string) => field("percent", "fieldPercent", value, "[1-9][0-9]?|100");
+const rate = field("rate", "fieldTo", "64kbit", "[0-9.]+[kmg]?(bit|bps)");
 
 /** netActions are what the menu of each object offers. */
 export const netActions: Action[] = [
-  { part: "network", name: "partition", label: "Cut it off: packets are lost" },
-  { part: "network", name: "delay", label: "Delay its packets", field: time("200ms") },
-  { part: "network", name: "loss", label: "Lose some of its packets", field: share("30") },
-  { part: "network", name: "corrupt", label: "Damage some of its packets", field: share("30") },
-  { part: "network", name: "bandwidth", label: "Limit its bandwidth", field: rate },
-  { part: "network", name: "reset", label: "Reset its connections", field: share("100") },
-  { part: "dns", name: "nxdomain", label: "DNS: names do not exist" },
-  { part: "dns", name: "servfail", label: "DNS: the server fails" },
-  { part: "dns", name: "timeout", label: "DNS: no answer" },
-  { part: "dns", name: "wrong", label: "DNS: wrong addresses" },
-  { part: "http", name: "abort", label: "HTTP: end the connection" },
-  { part: "http", name: "delay", label: "HTTP: answer later", field: time("2s") },
-  { part: "http", name: "replace", label: "HTTP: answer with a status", field: field("code", "", "503", "[1-5][0-9][0-9]") },
+  { part: "network", name: "partition", label: "netPartition" },
+  { part: "network", name: "delay", label: "netDelay", field: time("200ms") },
+  { part: "network", name: "loss", label: "netLoss", field: share("30") },
+  { part: "network", name: "corrupt", label: "netCorrupt", field: share("30") },
+  { part: "network", name: "bandwidth", label: "netBandwidth", field: rate },
+  { part: "network", name: "reset", label: "netReset", field: share("100") },
+  { part: "dns", name: "nxdomain", label: "dnsNxdomain" },
+  { part: "dns", name: "servfail", label: "dnsServfail" },
+  { part: "dns", name: "timeout", label: "dnsTimeout" },
+  { part: "dns", name: "wrong", label: "dnsWrong" },
+  { part: "http", name: "abort", label: "httpAbort" },
+  { part: "http", name: "delay", label: "httpDelay", field: time("2s") },
+  { part: "http", name: "replace", label: "httpReplace", field: field("code", "", "503", "[1-5][0-9][0-9]") },
 ].map((a) => ({ ...a, lasts: true })) as Action[];
 
 const ends: Record<string, string> = { Pod: "pod", Deployment: "deploy", ReplicaSet: "rs", StatefulSet: "sts", DaemonSet: "ds", Job: "job", Service: "svc", Node: "node", Namespace: "namespace" };

@@ -22,17 +22,22 @@ import { Store, useTopics } from "./store.ts";
 import { TimelineView } from "./timelineview.tsx";
 import { time } from "./words.ts";
 import { WhyView } from "./whyview.tsx";
+import { beginLanguage, chooseLanguage, type Language, language, languages, type Plain, problemText, say } from "./language.ts";
 import "./page.css";
 
+/** short are the languages in the header, where there is room for two letters. */
+const short: Record<Language, string> = { en: "En", zh: "中" };
+const others = () => (Object.keys(languages) as Language[]).filter((l) => l !== language());
+
 /** views are shown if the cluster has the feature that they need. */
-const views: { name: string; title: string; feature?: string }[] = [
-  { name: "cluster", title: "Cluster" },
-  { name: "why", title: "Why" },
-  { name: "timeline", title: "Timeline" },
-  { name: "rollouts", title: "Rollouts" },
-  { name: "faults", title: "Faults", feature: "faults" },
-  { name: "loop", title: "Loop", feature: "loops" },
-  { name: "scenarios", title: "Scenarios", feature: "scenarios" },
+const views: { name: string; title: Plain; feature?: string }[] = [
+  { name: "cluster", title: "viewCluster" },
+  { name: "why", title: "whyWord" },
+  { name: "timeline", title: "viewTimeline" },
+  { name: "rollouts", title: "viewRollouts" },
+  { name: "faults", title: "faults", feature: "faults" },
+  { name: "loop", title: "viewLoop", feature: "loops" },
+  { name: "scenarios", title: "scenarios", feature: "scenarios" },
 ];
 
 /** forkColors is the number of colours that tell forks apart: those that may run at a time. */
@@ -44,7 +49,7 @@ function markFork(id: string): void {
   document.documentElement.dataset.fork = String((Number(/\d+$/.exec(id)?.[0] ?? 1) - 1) % forkColors);
 }
 
-const themes = ["auto", "light", "dark"];
+const themes = ["auto", "light", "dark"] as const;
 
 function Page({ store, clock, faults, actions }: { store: Store; clock: Clock; faults: Faults; actions: Actions }) {
   const route = useRoute();
@@ -52,6 +57,7 @@ function Page({ store, clock, faults, actions }: { store: Store; clock: Clock; f
   const at = view === "cluster" ? revisionOf(route) : 0;
   useLayoutEffect(() => store.show(at), [store, at]);
   const [problem, setProblem] = useState("");
+  const [, speak] = useState(language()); // all is drawn again in another language
   const [theme, setTheme] = useState(localStorage.getItem("theme") ?? "auto");
   const [{ features, fork }, setInfo] = useState<Partial<Info>>({});
   useEffect(() => {
@@ -80,36 +86,49 @@ function Page({ store, clock, faults, actions }: { store: Store; clock: Clock; f
   return (
     <>
       <header>
-        <h1>minikcm</h1>
+        <h1 data-note={say("viewOnly")}>minikcm</h1>
         {fork && (
-          <span class="badge" title={`This cluster is ${fork.id}, a fork of revision ${fork.revision} as of ${time(Date.parse(fork.time))}`}>
+          <span class="badge" title={say("thisIsAFork", { id: fork.id, revision: String(fork.revision), time: time(Date.parse(fork.time)) })}>
             {fork.id}
           </span>
         )}
-        <nav aria-label="Views">
+        <nav aria-label={say("views")}>
           {views.map((v, i) => (v.feature && features?.includes(v.feature) === false ? null : (
-            <a key={v.name} href={`#${v.name}`} aria-current={v.name === view ? "page" : undefined} title={`${v.title} (${i + 1})`}>
-              {v.title}
+            <a key={v.name} href={`#${v.name}`} aria-current={v.name === view ? "page" : undefined} title={`${say(v.title)} (${i + 1})`}>
+              {say(v.title)}
               {v.name === "faults" && <FaultCount faults={faults} />}
             </a>
           )))}
         </nav>
         <ClockBar clock={clock} step={() => (debugging.on ? debugging.stepThread() : clock.ask("step"))} report={report} />
         <button
-          type="button" title="Create or change objects from YAML" aria-label="Create"
+          type="button" title={say("createOrChangeObjectsFrom")} aria-label={say("create")}
           onClick={() => {
             location.href = `${addressOf(route)}${route.query.toString() ? "&" : "?"}create=1`;
           }}
         >
-          +<span class="spacious"> Create</span>
+          +<span class="spacious"> {say("create")}</span>
         </button>
         <RecordingSign actions={actions} />
         <Connection store={store} />
-        <select aria-label="Theme" title="Theme" value={theme} onChange={(e) => setTheme(e.currentTarget.value)}>
+        <select aria-label={say("theme")} title={say("theme")} value={theme} onChange={(e) => setTheme(e.currentTarget.value)}>
           {themes.map((t) => (
-            <option key={t}>{t}</option>
+            <option key={t} value={t}>
+                {say(`theme_${t}`)}
+              </option>
           ))}
         </select>
+        {others().map((l) => (
+          <button
+            key={l} type="button" class="language" lang={l} aria-label={languages[l]} title={languages[l]}
+            onClick={() => {
+              chooseLanguage(l);
+              speak(l);
+            }}
+          >
+            {short[l]}
+          </button>
+        ))}
       </header>
       <NoSession store={store} />
       <Stall clock={clock} />
@@ -117,7 +136,7 @@ function Page({ store, clock, faults, actions }: { store: Store; clock: Clock; f
         <p class="problem" role="alert">
           {problem}{" "}
           <button type="button" onClick={() => setProblem("")}>
-            Dismiss
+            {say("dismiss")}
           </button>
         </p>
       )}
@@ -151,7 +170,7 @@ function Page({ store, clock, faults, actions }: { store: Store; clock: Clock; f
 function FaultCount({ faults }: { faults: Faults }) {
   useChanges(faults);
   const count = faults.lasting().length;
-  return count > 0 ? <span class="count" aria-label={`${count} last`}>{count}</span> : null;
+  return count > 0 ? <span class="count" aria-label={say("countLast", { n: count })}>{count}</span> : null;
 }
 
 /** RecordingSign shows in every view that what the user does is recorded. */
@@ -159,8 +178,8 @@ function RecordingSign({ actions }: { actions: Actions }) {
   useChanges(actions);
   if (!actions.recording) return null;
   return (
-    <a class="recording" href="#faults" title="What you do is recorded: steps so far">
-      rec {actions.recording.done.length}
+    <a class="recording" href="#faults" title={say("whatYouDoIs")}>
+      {say("rec", { n: actions.recording.done.length })}
     </a>
   );
 }
@@ -176,7 +195,7 @@ function NoSession({ store }: { store: Store }) {
   if (failedTopic(store)?.code !== 401) return null;
   return (
     <p class="problem" role="alert">
-      No session: open a new link from “minikcm ui”
+      {say("noSessionOpenA")}
     </p>
   );
 }
@@ -189,8 +208,8 @@ function Connection({ store }: { store: Store }) {
   const live = topics.every((t) => t.state === "live" && t.complete);
   const past = store.at !== 0 && topics.every((t) => t.state === "past");
   return (
-    <span class={`connection ${failed ? "bad" : ""}`} role="status" title={failed?.error ?? (past ? `revision ${store.at}` : undefined)}>
-      {failed ? (store.at ? "no answer" : "offline") : live ? "live" : past ? "the past" : "loading…"}
+    <span class={`connection ${failed ? "bad" : ""}`} role="status" title={failed ? problemText(failed.error) : (past ? say("revisionN", { revision: String(store.at) }) : undefined)}>
+      {say(failed ? (store.at ? "noAnswer" : "offline") : live ? "live" : past ? "thePast" : "loading")}
     </span>
   );
 }
@@ -207,6 +226,7 @@ function shortcut(e: KeyboardEvent, clock: Clock, report: (error: unknown) => vo
   else if (e.key === "." && clock.controllable) void clock.ask("step").catch(report);
 }
 
+beginLanguage();
 const debugging = new Debugging();
 const clock = new Clock();
 void clock.follow(new AbortController().signal);

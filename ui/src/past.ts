@@ -1,7 +1,8 @@
 // The moments that the cluster can be shown at: its writes, back to where the history begins.
 
 import { getJSON } from "./api.ts";
-import { objectName, type Write, writer, writesSince } from "./writes.ts";
+import { effectOf, objectName, type Write, writer, writesSince } from "./writes.ts";
+import { say } from "./language.ts";
 
 /** backlog is the number of revisions that the page looks back, and longBacklog that with “up --history”. */
 const backlog = 5000;
@@ -45,7 +46,7 @@ export function momentsOf(writes: Write[], oldest: number): Moment[] {
     .filter((w) => w.revision >= oldest && !noise.has(w.resource.resource))
     .sort((a, b) => a.revision - b.revision)
     .filter((w, i, sorted) => w.revision !== sorted[i - 1]?.revision)
-    .map((w) => ({ revision: w.revision, at: Date.parse(w.time), text: `${writer(w)} ${w.effect ?? w.verb} ${objectName(w)}${w.subresource ? ` (${w.subresource})` : ""}` }));
+    .map((w) => ({ revision: w.revision, at: Date.parse(w.time), text: say("wroteWhat", { writer: writer(w), verb: effectOf(w), object: objectName(w) + (w.subresource ? ` (${w.subresource})` : "") }) }));
 }
 
 /** indexAt returns the index of the last moment that is not after a revision; 0 if there is none. */

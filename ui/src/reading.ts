@@ -5,6 +5,7 @@ import { StatusError } from "./api.ts";
 import { type Kind, kindsOf } from "./kinds.ts";
 import { objectsAt } from "./lists.ts";
 import { type KubeObject, reflect } from "./reflector.ts";
+import { problemText } from "./language.ts";
 import { watchable } from "./watchable.ts";
 
 export interface Reading {
@@ -75,7 +76,7 @@ export function useList(path: string | undefined, query = "", at = 0): Reading {
 }
 
 function problemOf(error: unknown): Pick<Reading, "error" | "code"> {
-  return { error: error instanceof Error ? error.message : String(error), ...(error instanceof StatusError ? { code: error.code } : {}) };
+  return { error: problemText(error instanceof Error ? error.message : String(error)), ...(error instanceof StatusError ? { code: error.code } : {}) };
 }
 
 function listAt(path: string, query: string, at: number, set: (r: Reading) => void): () => void {

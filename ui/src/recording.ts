@@ -3,6 +3,7 @@
 
 import type { FaultDocument } from "./faults.ts";
 import { escaped, inline, type Value } from "./yaml.ts";
+import { say } from "./language.ts";
 
 interface DoneAt {
   /** at is the cluster's time in milliseconds. */
@@ -78,7 +79,7 @@ export class Recording {
   stopped(id: string, at: number): void {
     const fault = this.done.find((d) => d.kind === "fault" && d.id === id);
     if (fault?.kind === "fault") fault.fault = { ...fault.fault, for: goDuration(Math.max(1, at - fault.at)) };
-    else this.notes.push(`A fault that the recording does not have was stopped: ${id}.`);
+    else this.notes.push(say("unknownFaultStopped", { id }));
   }
 
   /** scenario returns the YAML that repeats what was done until a time. */
@@ -103,17 +104,17 @@ export class Recording {
       "metadata:",
       `  name: ${name}`,
       "spec:",
-      `  description: Recorded in the live page from revision ${this.start.revision} on`,
+      `  description: ${say("recordedFrom", { revision: this.start.revision })}`,
       `  timeout: ${goDuration(at - this.start.at + 3600e3)}`,
       "  cluster:",
-      "    nodes: 0 # they are among the objects",
+      `    nodes: 0 # ${say("amongTheObjects")}`,
       `    start: ${JSON.stringify(new Date(Math.ceil(this.start.at / 1000) * 1000).toISOString().replace(".000", ""))}`,
       "  steps:",
-      "    - name: the cluster as it was",
+      `    - name: ${say("clusterAsItWas")}`,
       "      apply:",
       "        objects:",
       ...this.start.objects.map((o) => `          - ${escaped(o)}`),
-      "    - sleep: 1ms # the loaded nodes begin to run",
+      `    - sleep: 1ms # ${say("nodesBeginToRun")}`,
       ...this.notes.map((n) => `    # ${n}`),
       ...steps,
       "",

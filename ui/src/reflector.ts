@@ -2,6 +2,8 @@
 // does: it lists in pages, watches from the list's resourceVersion, resumes a watch that
 // ends, and lists again when its resourceVersion has expired (410).
 
+import type { Plain } from "./language.ts";
+
 export interface Meta {
   uid: string;
   name: string;
@@ -119,9 +121,9 @@ export function reflect(source: Source, sink: Sink, timing: Timing): () => void 
       },
       (opened) => {
         if (stopped) return;
-        if (expired) retry(new Error("the watch has expired"), () => void list());
+        if (expired) retry(new Error("watchExpired" satisfies Plain), () => void list());
         // A handshake that fails does not say why; a list does.
-        else if (!opened) retry(new Error("the watch could not be opened"), () => void list());
+        else if (!opened) retry(new Error("watchNotOpened" satisfies Plain), () => void list());
         else if (got) watch(version);
         else retry(undefined, () => watch(version));
       },

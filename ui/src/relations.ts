@@ -1,6 +1,7 @@
 // How objects refer to each other: owners, selectors, names.
 
 import type { KubeObject } from "./reflector.ts";
+import { type Plain } from "./language.ts";
 
 export interface LabelSelector {
   matchLabels?: Record<string, string>;
@@ -72,33 +73,33 @@ export function selectsPods(o: KubeObject, labels: Labels): boolean {
 export interface Named {
   resource: string;
   name: string;
-  as: string;
+  as: Plain;
 }
 
 /** namedBy returns the objects that a pod, or a workload's template, names. */
 export function namedBy(o: KubeObject): Named[] {
   const spec = o.kind === "Pod" ? o.spec : o.kind === "CronJob" ? o.spec?.jobTemplate?.spec?.template?.spec : o.spec?.template?.spec;
   const found: Named[] = [];
-  const add = (resource: string, name: string | undefined, as: string) => {
+  const add = (resource: string, name: string | undefined, as: Plain) => {
     if (name && !found.some((f) => f.resource === resource && f.name === name)) found.push({ resource, name, as });
   };
-  if (o.kind === "Ingress") for (const r of o.spec?.rules ?? []) for (const p of r.http?.paths ?? []) add("services", p.backend?.service?.name, "backend");
+  if (o.kind === "Ingress") for (const r of o.spec?.rules ?? []) for (const p of r.http?.paths ?? []) add("services", p.backend?.service?.name, "asBackend");
   if (!spec?.containers) return found;
-  add("nodes", spec.nodeName, "runs on");
-  add("serviceaccounts", spec.serviceAccountName, "service account");
+  add("nodes", spec.nodeName, "asNode");
+  add("serviceaccounts", spec.serviceAccountName, "asServiceAccount");
   for (const v of spec.volumes ?? []) {
-    add("configmaps", v.configMap?.name, "volume");
-    add("secrets", v.secret?.secretName, "volume");
-    add("persistentvolumeclaims", v.persistentVolumeClaim?.claimName, "volume");
+    add("configmaps", v.configMap?.name, "asVolume");
+    add("secrets", v.secret?.secretName, "asVolume");
+    add("persistentvolumeclaims", v.persistentVolumeClaim?.claimName, "asVolume");
   }
   for (const c of [...(spec.initContainers ?? []), ...spec.containers]) {
     for (const e of c.envFrom ?? []) {
-      add("configmaps", e.configMapRef?.name, "environment");
-      add("secrets", e.secretRef?.name, "environment");
+      add("configmaps", e.configMapRef?.name, "asEnvironment");
+      add("secrets", e.secretRef?.name, "asEnvironment");
     }
     for (const e of c.env ?? []) {
-      add("configmaps", e.valueFrom?.configMapKeyRef?.name, "environment");
-      add("secrets", e.valueFrom?.secretKeyRef?.name, "environment");
+      add("configmaps", e.valueFrom?.configMapKeyRef?.name, "asEnvironment");
+      add("secrets", e.valueFrom?.secretKeyRef?.name, "asEnvironment");
     }
   }
   return found;

@@ -3,6 +3,7 @@ import type { ScenarioFailure, ScenarioReport } from "../../client/typescript/mi
 import { download, openPage } from "./download.ts";
 import { differing, mark, reportPage, type Run, summary } from "./scenarios.ts";
 import { clockTime, duration } from "./words.ts";
+import { say } from "./language.ts";
 
 /** ReportPanel shows what a run that is over led to, and offers its report as a page. */
 export function ReportPanel({ run, of, report }: { run: Run; of: ScenarioReport; report: (error: unknown) => void }) {
@@ -15,20 +16,20 @@ export function ReportPanel({ run, of, report }: { run: Run; of: ScenarioReport;
       .finally(() => setBusy(false));
   };
   return (
-    <section class="report" aria-label="Report">
-      <h3>Report</h3>
+    <section class="report" aria-label={say("report")}>
+      <h3>{say("report")}</h3>
       <p>
-        {summary(of)} It took {duration(of.clusterSeconds * 1000)} of the cluster's time and {duration(of.realSeconds * 1000)} of real time.
+        {summary(of)} {say("itTook", { cluster: duration(of.clusterSeconds * 1000), real: duration(of.realSeconds * 1000) })}
       </p>
       {of.page && (
         <p>
           <button type="button" disabled={busy} onClick={() => act(openPage)}>
-            Open the full report
+            {say("openTheFullReport")}
           </button>{" "}
           <button type="button" disabled={busy} onClick={() => act((page) => download(`${run.scenario}-${run.id}.html`, page))}>
-            Download it
+            {say("downloadIt")}
           </button>{" "}
-          <span class="dim">One HTML file with plots, events and the timeline.</span>
+          <span class="dim">{say("oneHtmlFileWith")}</span>
         </p>
       )}
       {of.failures?.map((f, i) => <FailureItem key={i} failure={f} />)}
@@ -41,19 +42,20 @@ function Checks({ of }: { of: ScenarioReport }) {
   const more = of.passed + of.failed - of.checks.length;
   return (
     <>
-      <h4>Checks</h4>
-      <ul class="steps" aria-label="Checks">
+      <h4>{say("checks")}</h4>
+      <ul class="steps" aria-label={say("checks")}>
         {of.checks.map((c, i) => (
           <li key={i} class={{ Passed: "Done", Failed: "Failed", Stopped: "Skipped" }[c.state]}>
-            <span aria-label={c.state}>{mark(({ Passed: "Done", Failed: "Failed", Stopped: "Skipped" } as const)[c.state])}</span> {c.title}{" "}
+            <span aria-label={say(`state_${c.state}`)}>{mark(({ Passed: "Done", Failed: "Failed", Stopped: "Skipped" } as const)[c.state])}</span> {c.title}{" "}
             <span class="dim">
               {clockTime(Date.parse(c.since))}
-              {c.until ? `, ${c.state === "Passed" ? "passed" : "failed"} after ${duration(Date.parse(c.until) - Date.parse(c.since))}` : ", the run ended first"}
+              {say("comma")}
+              {c.until ? say(c.state === "Passed" ? "passedAfter" : "failedAfter", { time: duration(Date.parse(c.until) - Date.parse(c.since)) }) : say("theRunEndedFirst")}
             </span>
           </li>
         ))}
       </ul>
-      {more > 0 && <p class="dim">and {more} that are not listed</p>}
+      {more > 0 && <p class="dim">{say("andNotListed", { n: more })}</p>}
     </>
   );
 }
@@ -66,16 +68,16 @@ function FailureItem({ failure }: { failure: ScenarioFailure }) {
   return (
     <article class="failure">
       <h4>
-        <span class="dim">{clockTime(Date.parse(failure.time))}</span> {failure.expected || "The run"} <span class="bad">failed</span>
+        <span class="dim">{clockTime(Date.parse(failure.time))}</span> {failure.expected || say("theRun")} <span class="bad">{say("failedWord")}</span>
       </h4>
       <p class="text">{failure.found}</p>
       {fields.length > 0 && (
         <table class="rows">
           <thead>
             <tr>
-              <th>Field</th>
-              <th>Expected</th>
-              <th>There was</th>
+              <th>{say("field")}</th>
+              <th>{say("expected")}</th>
+              <th>{say("thereWas")}</th>
             </tr>
           </thead>
           <tbody>
@@ -90,10 +92,10 @@ function FailureItem({ failure }: { failure: ScenarioFailure }) {
         </table>
       )}
       {others.length > 0 && <pre>{others.map(({ line }) => line).join("\n")}</pre>}
-      {failure.forgottenDiffers ? <p class="dim">and {failure.forgottenDiffers} more differences</p> : null}
+      {failure.forgottenDiffers ? <p class="dim">{say("andMoreDifferences", { n: failure.forgottenDiffers })}</p> : null}
       {failure.causes?.map((c, i) => (
         <details key={i} open={i === 0}>
-          <summary>Why</summary>
+          <summary>{say("whyWord")}</summary>
           <pre tabIndex={0}>{c.trim()}</pre>
         </details>
       ))}

@@ -2,6 +2,7 @@
 // would wait for ever.
 
 import type { KubeObject } from "./reflector.ts";
+import { type Message, message, say } from "./language.ts";
 
 /** State is what a workload's progress is called. */
 export type State = "done" | "moving" | "stuck" | "failed" | "paused";
@@ -11,8 +12,8 @@ export interface Rollout {
   /** done of wanted pods new and available; of a Job, they have succeeded. */
   done: number;
   wanted: number;
-  /** says what it waits for; empty when it is done. */
-  says: string;
+  /** says what it waits for; undefined when it is done. */
+  says?: Message | undefined;
   /** reason is why it is stuck, or has failed. */
   reason?: string;
 }
@@ -23,8 +24,6 @@ interface Condition {
   reason?: string;
   message?: string;
 }
-
-const pods = (n: number) => `${n} ${n === 1 ? "pod" : "pods"}`;
 
 function condition(o: KubeObject, type: string, status = "True"): Condition | undefined {
   return ((o.status?.conditions ?? []) as Condition[]).find((c) => c.type === type && c.status === status);
@@ -44,24 +43,24 @@ function isUnseen(o: KubeObject): boolean {
   return (o.metadata.generation ?? 0) > (o.status?.observedGeneration ?? 0);
 }
 
-/** waiting returns the rollout of a workload that waits for something, unless says is empty. */
-function waiting(done: number, wanted: number, says: string): Rollout {
-  return { state: says ? "moving" : "done", done, wanted, says };
+/** waiting returns the rollout of a workload that waits for something, unless says is undefined. */
+function waiting(done: number, wanted: number, says: Message | undefined): Rollout {
+  return { state: says ? "moving" : "done", done, wanted, ...(says ? { says } : {}) };
 }
 
-const unseen = "its controller has not seen the newest spec";
+const unseen = message("unseenSpec");
 
 function deployment(o: KubeObject): Rollout {
   const { replicas = 0, updatedReplicas: updated = 0, availableReplicas: available = 0 } = o.status ?? {};
   const wanted: number = o.spec?.replicas ?? 1;
   // The available pods may all be old ones.
   const done = clamp(available - Math.max(0, replicas - updated), Math.min(updated, wanted));
-  let says = "";
+  let says: Message | undefined;
   if (isUnseen(o)) says = unseen;
-  else if (updated < wanted) says = `${updated} of ${pods(wanted)} new`;
-  else if (replicas > updated) says = `${pods(replicas - updated)} of older revisions ${replicas - updated === 1 ? "has" : "have"} still to end`;
-  else if (available < updated) says = `${available} of ${pods(updated)} available`;
-  else if (replicas > wanted) says = `${pods(replicas - wanted)} too many`;
+  else if (updated < wanted) says = message("podsNew", { n: updated, all: wanted });
+  else if (replicas > updated) says = message("podsToEnd", { n: replicas - updated });
+  else if (available < updated) says = message("podsAvailable", { n: available, all: updated });
+  else if (replicas > wanted) says = message("podsTooMany", { n: replicas - wanted });
   const result = waiting(done, wanted, says);
   const failure = condition(o, "ReplicaFailure");
   const late = condition(o, "Progressing", "False");
@@ -77,12 +76,12 @@ function statefulSet(o: KubeObject): Rollout {
   const rolls = updateRevision !== currentRevision && type !== "OnDelete";
   const partition: number = rollingUpdate?.partition ?? 0;
   const toUpdate = Math.max(0, wanted - partition);
-  let says = "";
+  let says: Message | undefined;
   if (isUnseen(o)) says = unseen;
-  else if (ready < wanted) says = `${ready} of ${pods(wanted)} ready`;
-  else if (rolls && updated < toUpdate) says = `${updated} of ${pods(toUpdate)} new`;
-  else if (rolls && partition === 0) says = `${updated} of ${pods(wanted)} new`;
-  else if (replicas > wanted) says = `${pods(replicas - wanted)} too many`;
+  else if (ready < wanted) says = message("podsReady", { n: ready, all: wanted });
+  else if (rolls && updated < toUpdate) says = message("podsNew", { n: updated, all: toUpdate });
+  else if (rolls && partition === 0) says = message("podsNew", { n: updated, all: wanted });
+  else if (replicas > wanted) says = message("podsTooMany", { n: replicas - wanted });
   const old = rolls ? Math.max(0, Math.min(replicas - updated, wanted) - partition) : 0;
   return waiting(clamp(ready - old, wanted), wanted, says);
 }
@@ -90,10 +89,10 @@ function statefulSet(o: KubeObject): Rollout {
 function daemonSet(o: KubeObject): Rollout {
   const { desiredNumberScheduled: wanted = 0, currentNumberScheduled: current = 0, updatedNumberScheduled: updated = 0, numberAvailable: available = 0 } = o.status ?? {};
   const rolls = o.spec?.updateStrategy?.type !== "OnDelete";
-  let says = "";
+  let says: Message | undefined;
   if (isUnseen(o)) says = unseen;
-  else if (rolls && updated < wanted) says = `${updated} of ${pods(wanted)} new`;
-  else if (available < wanted) says = `${available} of ${pods(wanted)} available`;
+  else if (rolls && updated < wanted) says = message("podsNew", { n: updated, all: wanted });
+  else if (available < wanted) says = message("podsAvailable", { n: available, all: wanted });
   const old = rolls ? Math.max(0, current - updated) : 0;
   return waiting(clamp(available - old, wanted), wanted, says);
 }
@@ -101,11 +100,11 @@ function daemonSet(o: KubeObject): Rollout {
 function replicaSet(o: KubeObject): Rollout {
   const { replicas = 0, availableReplicas: available = 0 } = o.status ?? {};
   const wanted: number = o.spec?.replicas ?? 1;
-  let says = "";
+  let says: Message | undefined;
   if (isUnseen(o)) says = unseen;
-  else if (replicas < wanted) says = `${replicas} of ${pods(wanted)} created`;
-  else if (available < wanted) says = `${available} of ${pods(wanted)} available`;
-  else if (replicas > wanted) says = `${pods(replicas - wanted)} too many`;
+  else if (replicas < wanted) says = message("podsCreated", { n: replicas, all: wanted });
+  else if (available < wanted) says = message("podsAvailable", { n: available, all: wanted });
+  else if (replicas > wanted) says = message("podsTooMany", { n: replicas - wanted });
   const result = waiting(clamp(available, wanted), wanted, says);
   const failure = condition(o, "ReplicaFailure");
   return says && failure ? { ...result, state: "stuck", reason: text(failure) } : result;
@@ -115,10 +114,10 @@ function job(o: KubeObject): Rollout {
   const { succeeded = 0, active = 0, failed = 0 } = o.status ?? {};
   const wanted: number = o.spec?.completions ?? o.spec?.parallelism ?? 1;
   const failure = condition(o, "Failed") ?? condition(o, "FailureTarget");
-  if (failure) return { state: "failed", done: succeeded, wanted, says: "failed", reason: text(failure) };
-  if (condition(o, "Complete")) return { state: "done", done: succeeded, wanted, says: "" };
-  const result = waiting(succeeded, wanted, `${succeeded} of ${wanted} succeeded, ${pods(active)} active${failed > 0 ? `, ${failed} failed` : ""}`);
-  return o.spec?.suspend ? { ...result, state: "paused", says: "suspended" } : result;
+  if (failure) return { state: "failed", done: succeeded, wanted, says: message("failedWord"), reason: text(failure) };
+  if (condition(o, "Complete")) return { state: "done", done: succeeded, wanted };
+  const result = waiting(succeeded, wanted, failed > 0 ? message("jobWithFailed", { n: succeeded, all: wanted, active, failed }) : message("jobActive", { n: succeeded, all: wanted, active }));
+  return o.spec?.suspend ? { ...result, state: "paused", says: message("suspendedWord") } : result;
 }
 
 const kinds: Record<string, (o: KubeObject) => Rollout> = { Deployment: deployment, StatefulSet: statefulSet, DaemonSet: daemonSet, ReplicaSet: replicaSet, Job: job };
@@ -131,7 +130,7 @@ export function rolloutOf(kind: string, o: KubeObject): Rollout {
 /** withPods returns the rollout of a workload some of whose pods cannot run: it is stuck with their reason unless it is done. */
 export function withPods(rollout: Rollout, problems: string[]): Rollout {
   if (problems.length === 0 || rollout.state === "done" || rollout.state === "failed") return rollout;
-  const reason = problems.length === 1 ? problems[0]! : `${pods(problems.length)}, one: ${problems[0]}`;
+  const reason = problems.length === 1 ? problems[0]! : say("podsOne", { n: problems.length, problem: problems[0]! });
   return { ...rollout, state: "stuck", reason: rollout.reason ? `${rollout.reason}; ${reason}` : reason };
 }
 

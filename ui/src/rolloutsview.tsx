@@ -16,6 +16,7 @@ import { type Store, useTopics } from "./store.ts";
 import { Reasons } from "./whyview.tsx";
 import { duration } from "./words.ts";
 import { explain, type Explanation } from "./writes.ts";
+import { list, say, saying } from "./language.ts";
 
 /** samples are those of the page's store. */
 let samples: Samples | undefined;
@@ -34,7 +35,7 @@ export function RolloutsView({ store, clock, route, faults, actions, report }: {
   const rollout = (r: WorkloadRow) => withPods(r.rollout, problems.get(`${r.namespace}/${r.kind}/${r.name}`) ?? []);
   return (
     <div class="rollouts">
-      <ul class="list" aria-label="Workloads">
+      <ul class="list" aria-label={say("workloads")}>
         {top.map((r) => (
           <li key={r.uid}>
             <button type="button" aria-pressed={r === chosen} onClick={() => go("rollouts", { uid: r.uid })}>
@@ -45,7 +46,7 @@ export function RolloutsView({ store, clock, route, faults, actions, report }: {
             </button>
           </li>
         ))}
-        {top.length === 0 && <li class="dim">There are no workloads.</li>}
+        {top.length === 0 && <li class="dim">{say("thereAreNoWorkloads")}</li>}
       </ul>
       {chosen && <Workload key={chosen.uid} row={chosen} rollout={rollout} store={store} clock={clock} samples={samples} lasting={<Lasting faults={meeting(faults.items, chosen)} stop={(id) => actions.stop(id)} report={report} />} />}
     </div>
@@ -72,11 +73,11 @@ function problemsByOwner(store: Store): Map<string, string[]> {
 function Progress({ rollout: r, short }: { rollout: Rollout; short?: boolean }) {
   return (
     <span class={`progress ${r.state}`}>
-      <Bar rollout={r} /> {r.done} of {r.wanted}
+      <Bar rollout={r} /> {say("ofTotal", { n: r.done, all: r.wanted })}
       {r.state !== "done" && (
         <span class="state">
-          {r.state === "moving" ? "" : `${r.state}: `}
-          {r.says}
+          {r.state === "moving" ? "" : `${say(`rollout_${r.state}`)}: `}
+          {saying(r.says)}
         </span>
       )}
       {!short && r.reason && <span class="reason">{r.reason}</span>}
@@ -88,7 +89,7 @@ function Progress({ rollout: r, short }: { rollout: Rollout; short?: boolean }) 
 function Bar({ rollout: r }: { rollout: Rollout }) {
   const share = r.wanted > 0 ? r.done / r.wanted : r.state === "done" ? 1 : 0;
   return (
-    <span class={`bar ${r.state}`} role="meter" aria-label="Progress" aria-valuemin={0} aria-valuemax={Math.max(1, r.wanted)} aria-valuenow={r.done} aria-valuetext={`${r.state}, ${r.done} of ${r.wanted}`}>
+    <span class={`bar ${r.state}`} role="meter" aria-label={say("progress")} aria-valuemin={0} aria-valuemax={Math.max(1, r.wanted)} aria-valuenow={r.done} aria-valuetext={list([say(`rollout_${r.state}`), say("ofTotal", { n: r.done, all: r.wanted })])}>
       <span style={{ width: `${100 * Math.min(1, share)}%` }} />
     </span>
   );
@@ -106,7 +107,7 @@ function StuckBecause({ of, reason }: { of: { group: string; resource: string; n
   }, [of.resource, of.namespace, of.name, reason]);
   const reasons = explanation?.now?.reasons;
   return (
-    <section class="stuck" aria-label="Why it is stuck">
+    <section class="stuck" aria-label={say("whyItIsStuck")}>
       {reasons?.length ? <Reasons reasons={reasons} /> : <p>{reason}</p>}
     </section>
   );
@@ -121,35 +122,35 @@ function Workload(p: { row: WorkloadRow; rollout: (r: WorkloadRow) => Rollout; s
   const scaler = [...store.scalers.rows.values()].find((s) => s.namespace === row.namespace && s.target === `${row.kind}/${row.name}`);
   const resource = { Deployment: "deployments", StatefulSet: "statefulsets", DaemonSet: "daemonsets", Job: "jobs" }[row.kind] ?? "";
   const group = row.kind === "Job" ? "batch" : "apps";
+  const age = duration(Math.max(0, clock.now() - row.created));
   return (
     <div class="scroll">
       <h2>
-        <NamedLink named={`${row.kind}/${row.name}`} namespace={row.namespace} /> <span class="dim">in {row.namespace}</span>{" "}
+        <NamedLink named={`${row.kind}/${row.name}`} namespace={row.namespace} /> <span class="dim">{say("inNamespace", { namespace: row.namespace })}</span>{" "}
         <button type="button" onClick={() => go("why", { group, resource, namespace: row.namespace, name: row.name })}>
-          Why?
+          {say("why")}
         </button>
       </h2>
       <p>
         {row.kind === "Job"
-          ? `${row.succeeded} of ${row.desired} succeeded, ${row.replicas} active, ${row.failed} failed`
-          : `${row.desired} desired, ${row.replicas} exist, ${row.updated} updated, ${row.ready} ready, ${row.available} available`}
-        ; age {duration(Math.max(0, clock.now() - row.created))}
+          ? say("jobCounts", { succeeded: row.succeeded, desired: row.desired, active: row.replicas, failed: row.failed, age })
+          : say("workloadCounts", { desired: row.desired, exist: row.replicas, updated: row.updated, ready: row.ready, available: row.available, age })}
       </p>
       <Progress rollout={rollout} short />
       {p.lasting}
       {rollout.reason && <StuckBecause of={{ group, resource, namespace: row.namespace, name: row.name }} reason={rollout.reason} />}
-      <Chart label={`${row.kind}/${row.name} over time`} clock={clock} history={p.samples.of(row.uid)} />
+      <Chart label={say("overTime", { name: `${row.kind}/${row.name}` })} clock={clock} history={p.samples.of(row.uid)} />
       {sets.length > 0 && (
         <table class="sets">
-          <caption>Replica sets</caption>
+          <caption>{say("replicaSets")}</caption>
           <thead>
             <tr>
-              <th scope="col">Revision</th>
-              <th scope="col">Name</th>
-              <th scope="col">Desired</th>
-              <th scope="col">Exist</th>
-              <th scope="col">Ready</th>
-              <th scope="col">Progress</th>
+              <th scope="col">{say("revision")}</th>
+              <th scope="col">{say("name")}</th>
+              <th scope="col">{say("desired")}</th>
+              <th scope="col">{say("exist")}</th>
+              <th scope="col">{say("ready")}</th>
+              <th scope="col">{say("progress")}</th>
             </tr>
           </thead>
           <tbody>
@@ -176,9 +177,9 @@ function Workload(p: { row: WorkloadRow; rollout: (r: WorkloadRow) => Rollout; s
             <NamedLink named={`HorizontalPodAutoscaler/${scaler.name}`} namespace={scaler.namespace} />
           </h3>
           <p>
-            {scaler.current} replicas, {scaler.desired} wanted, between {scaler.min} and {scaler.max}
+            {say("scalerCounts", { n: scaler.current, wanted: scaler.desired, min: scaler.min, max: scaler.max })}
           </p>
-          <Chart label="Metrics and targets" clock={clock} history={p.samples.of(scaler.uid)} />
+          <Chart label={say("metricsAndTargets")} clock={clock} history={p.samples.of(scaler.uid)} />
         </section>
       )}
     </div>

@@ -3,6 +3,7 @@
 
 import type { KubeObject } from "./reflector.ts";
 import { podProblem, type Rollout, rolloutOf } from "./rollout.ts";
+import { say } from "./language.ts";
 
 export type Phase = "unscheduled" | "starting" | "unready" | "ready" | "succeeded" | "failed" | "terminating";
 export const phases: Phase[] = ["unscheduled", "starting", "unready", "ready", "succeeded", "failed", "terminating"];
@@ -104,7 +105,13 @@ export function podStatus(o: KubeObject): [Phase, string] {
   if (!o.spec?.nodeName) return ["unscheduled", "Pending"];
   if (status.phase !== "Running") return ["starting", waiting ?? "Starting"];
   const ready = conditions.some((c) => c.type === "Ready" && c.status === "True");
-  return ready ? ["ready", "Running"] : ["unready", "Not ready"];
+  return ready ? ["ready", "Running"] : ["unready", "NotReady"];
+}
+
+/** statusWord is the word of a pod's status: kubectl's, or for a pod that is not ready the page's. */
+export function statusWord(p: Pick<PodRow, "phase" | "status">): string {
+  if (p.phase === "unready") return say("nodeNotReady");
+  return p.phase === "starting" && p.status === "Starting" ? say("starting") : p.status;
 }
 
 export function podRow(o: KubeObject): PodRow {

@@ -3,6 +3,7 @@
 import type { ScenarioReport } from "../../client/typescript/minikcm.ts";
 import { getJSON, lines, request } from "./api.ts";
 import { followVisible } from "./streams.ts";
+import { say } from "./language.ts";
 
 export interface Shipped {
   name: string;
@@ -80,17 +81,16 @@ export async function reportPage(id: string): Promise<Blob> {
 
 /** summary says how many checks passed. */
 export function summary(r: ScenarioReport): string {
-  const checks = (n: number) => (n === 1 ? "1 check" : `${n} checks`);
-  if (r.failed > 0) return `${checks(r.failed)} failed, ${r.passed} passed.`;
-  return r.passed > 0 ? `${checks(r.passed)} passed.` : "It has made no checks.";
+  if (r.failed > 0) return say("checksFailed", { failed: r.failed, passed: r.passed });
+  return r.passed > 0 ? say("checksPassed", { n: r.passed }) : say("noChecks");
 }
 
 /** differing returns what a line of a failed check says of a field; undefined if it is another text. */
 export function differing(line: string): { field: string; expected: string; found: string } | undefined {
   const unset = /^(.+?): expected (.+), but it is not set$/.exec(line);
-  if (unset) return { field: unset[1]!, expected: unset[2]!, found: "not set" };
+  if (unset) return { field: unset[1]!, expected: unset[2]!, found: say("notSet") };
   const named = /^(.+?): expected, but there is (only .+)$/.exec(line);
-  if (named) return { field: named[1]!, expected: "to be there", found: named[2]! };
+  if (named) return { field: named[1]!, expected: say("toBeThere"), found: named[2]! };
   const item = /^(.+?): expected (an item .+) among (.+)$/.exec(line);
   if (item) return { field: item[1]!, expected: item[2]!, found: item[3]! };
   const other = /^(.+?): expected (.+?), found (.+)$/.exec(line);

@@ -5,6 +5,7 @@ import { ReportPanel } from "./reportpanel.tsx";
 import { go, type Route } from "./route.ts";
 import { followRun, followRuns, isOver, listShipped, mark, progress, type Run, run, type Shipped, source, type Step, stopRun, took, type Wanted } from "./scenarios.ts";
 import { clockTime, duration } from "./words.ts";
+import { say, sentence } from "./language.ts";
 
 type Report = (error: unknown) => void;
 
@@ -35,7 +36,7 @@ export function ScenariosView({ route, clock, report }: { route: Route; clock: C
         ) : id ? (
           <RunPanel key={id} id={id} clock={clock} report={report} />
         ) : (
-          <p class="dim">Choose a scenario. It runs in this cluster, in its time, and one runs at a time.</p>
+          <p class="dim">{say("chooseAScenarioIt")}</p>
         )}
       </div>
     </div>
@@ -44,13 +45,13 @@ export function ScenariosView({ route, clock, report }: { route: Route; clock: C
 
 function Choices({ shipped, runs, id, chosen, own }: { shipped: Shipped[]; runs: Run[]; id: string; chosen: string; own: boolean }) {
   return (
-    <div class="list" role="navigation" aria-label="Scenarios">
-      {runs.length > 0 && <h2>Runs</h2>}
-      <ul aria-label="Runs">
+    <div class="list" role="navigation" aria-label={say("scenarios")}>
+      {runs.length > 0 && <h2>{say("runs")}</h2>}
+      <ul aria-label={say("runs")}>
         {runs.map((r) => (
           <li key={r.id}>
             <button type="button" aria-pressed={r.id === id} onClick={() => go("scenarios", { run: r.id })}>
-              {r.scenario} <span class={`run ${r.state}`}>{r.state}</span>
+              {r.scenario} <span class={`run ${r.state}`}>{say(`state_${r.state}`)}</span>
               <span class="progress">
                 {r.id}, {clockTime(Date.parse(r.since))}
               </span>
@@ -58,18 +59,18 @@ function Choices({ shipped, runs, id, chosen, own }: { shipped: Shipped[]; runs:
           </li>
         ))}
       </ul>
-      <h2>Run a scenario</h2>
-      <ul aria-label="Shipped scenarios">
+      <h2>{say("runAScenario")}</h2>
+      <ul aria-label={say("shippedScenarios")}>
         <li>
           <button type="button" aria-pressed={own} onClick={() => go("scenarios", { own: "1" })}>
-            Your own…
+            {say("yourOwn")}
           </button>
         </li>
         {shipped.map((s) => (
           <li key={s.name}>
             <button type="button" aria-pressed={s.name === chosen} onClick={() => go("scenarios", { scenario: s.name })}>
               {s.name}
-              {s.refused && <span class="dim"> (not here)</span>}
+              {s.refused && <span class="dim"> {say("notHere")}</span>}
               <span class="progress">{s.description}</span>
             </button>
           </li>
@@ -86,21 +87,21 @@ function ShippedPanel({ one, busy, start, report }: { one: Shipped; busy: boolea
       <p>{one.description}.</p>
       {one.refused ? (
         <p class="bad">
-          It cannot run in this cluster: {one.refused}. <code>minikcm scenario run {one.name}</code> gives it a cluster of its own.
+          {sentence("cannotRun", { why: one.refused, command: <code>{`minikcm scenario run ${one.name}`}</code> })}
         </p>
       ) : (
-        <p class="dim">Its objects are in a namespace of its own, which is deleted at the end.</p>
+        <p class="dim">{say("itsObjectsAreIn")}</p>
       )}
       <p>
         <button type="button" disabled={busy || one.refused !== undefined} onClick={() => void start({ name: one.name }).catch(report)}>
-          Run
+          {say("runButton")}
         </button>{" "}
         <button type="button" onClick={() => go("scenarios", { own: "1", from: one.name })}>
-          Edit a copy
+          {say("editACopy")}
         </button>{" "}
-        {busy && <span class="dim">Another scenario runs.</span>}
+        {busy && <span class="dim">{say("anotherScenarioRuns")}</span>}
       </p>
-      <h3>Steps</h3>
+      <h3>{say("steps")}</h3>
       <ol>
         {one.steps.map((s, i) => (
           <li key={i}>{s}</li>
@@ -129,27 +130,27 @@ function OwnForm({ busy, start, from }: { busy: boolean; start: (w: Wanted) => P
     if (file) file.text().then(setText, failed);
   };
   return (
-    <form class="own" aria-label="Your own scenario" onSubmit={submit}>
-      <h2>Your own scenario</h2>
+    <form class="own" aria-label={say("yourOwnScenario")} onSubmit={submit}>
+      <h2>{say("yourOwnScenario")}</h2>
       <div class="toolbar">
         <label>
-          File <input type="file" accept=".yaml,.yml,.json" onChange={read} />
+          {say("file")}{" "}<input type="file" accept=".yaml,.yml,.json" onChange={read} />
         </label>
-        <label title="Takes the place of the namespace default. It is deleted at the end if it did not exist.">
-          Namespace <input value={namespace} placeholder="default" pattern="[a-z0-9]([\-a-z0-9]*[a-z0-9])?" onInput={(e) => setNamespace(e.currentTarget.value)} />
+        <label title={say("takesThePlaceOf")}>
+          {say("namespace")}{" "}<input value={namespace} placeholder="default" pattern="[a-z0-9]([\-a-z0-9]*[a-z0-9])?" onInput={(e) => setNamespace(e.currentTarget.value)} />
         </label>
         <button type="submit" disabled={busy || !text.trim()}>
-          Run
+          {say("runButton")}
         </button>
-        {busy && <span class="dim">Another scenario runs.</span>}
+        {busy && <span class="dim">{say("anotherScenarioRuns")}</span>}
       </div>
       {problem && (
         <p class="bad text" role="alert">
           {problem}
         </p>
       )}
-      <textarea aria-label="Scenario in YAML" placeholder="apiVersion: minikcm.dev/v1alpha1&#10;kind: Scenario&#10;…" spellcheck={false} value={text} onInput={(e) => setText(e.currentTarget.value)} />
-      <p class="dim">Steps that run programs or read files of this machine are refused: “minikcm scenario run FILE --kubeconfig …” does those.</p>
+      <textarea aria-label={say("scenarioInYaml")} placeholder="apiVersion: minikcm.dev/v1alpha1&#10;kind: Scenario&#10;…" spellcheck={false} value={text} onInput={(e) => setText(e.currentTarget.value)} />
+      <p class="dim">{say("stepsThatRunPrograms")}</p>
     </form>
   );
 }
@@ -172,28 +173,28 @@ function RunPanel({ id, clock, report }: { id: string; clock: Clock; report: Rep
       end.abort();
     };
   }, [id]);
-  if (!shown) return <p class="dim">One moment…</p>;
+  if (!shown) return <p class="dim">{say("oneMomentPlease")}</p>;
   const { done, all } = progress(shown);
   const over = isOver(shown);
   return (
-    <section aria-label={`Run of ${shown.scenario}`}>
+    <section aria-label={say("runOf", { name: shown.scenario })}>
       <h2>
-        {shown.scenario} <span class={`run ${shown.state}`}>{shown.state}</span>
+        {shown.scenario} <span class={`run ${shown.state}`}>{say(`state_${shown.state}`)}</span>
       </h2>
       <p>{shown.description}</p>
       <p>
-        {done} of {all} steps, {!shown.report && `${duration(took(shown, clock.now()) ?? 0)} of the cluster's time, `}seed {shown.seed}.{" "}
+        {shown.report ? say("stepsOf", { n: done, all, seed: String(shown.seed) }) : say("stepsOfIn", { n: done, all, time: duration(took(shown, clock.now()) ?? 0), seed: String(shown.seed) })}{" "}
         {!over && (
           <button type="button" onClick={() => void stopRun(id).catch(report)}>
-            Stop
+            {say("stopButton")}
           </button>
         )}
         {over && (
           <button type="button" onClick={() => go("scenarios", { scenario: shown.scenario })}>
-            Again…
+            {say("again")}
           </button>
         )}
-        {!over && clock.state?.paused && <span class="bad"> Time stands still: press Resume or Step.</span>}
+        {!over && clock.state?.paused && <span class="bad"> {say("timeStandsStillPress")}</span>}
       </p>
       {shown.notes?.map((n) => (
         <p key={n} class="dim">
@@ -203,8 +204,8 @@ function RunPanel({ id, clock, report }: { id: string; clock: Clock; report: Rep
       {shown.failure && !shown.steps?.some((s) => s.failure) && !shown.report?.failures?.length && <p class="bad text">{shown.failure}</p>}
       {shown.report && <ReportPanel run={shown} of={shown.report} report={report} />}
       {shown.invariants && <Invariants run={shown} />}
-      <h3>Steps</h3>
-      <ol class="steps" aria-label="Steps">
+      <h3>{say("steps")}</h3>
+      <ol class="steps" aria-label={say("steps")}>
         {shown.steps?.map((s, i) => (
           <StepItem key={i} step={s} now={clock.now()} />
         ))}
@@ -216,11 +217,11 @@ function RunPanel({ id, clock, report }: { id: string; clock: Clock; report: Rep
 function Invariants({ run }: { run: Run }) {
   return (
     <>
-      <h3>Invariants</h3>
-      <ul class="steps" aria-label="Invariants">
+      <h3>{say("invariants")}</h3>
+      <ul class="steps" aria-label={say("invariants")}>
         {run.invariants!.map((i) => (
           <li key={i.name} class={i.state}>
-            <span aria-label={i.state}>{mark(i.state)}</span> {i.name} <span class="dim">{{ Waiting: "not watched yet", Active: "holds", Failed: "is violated", Done: "held" }[i.state as "Waiting"]}</span>
+            <span aria-label={say(`state_${i.state}`)}>{mark(i.state)}</span> {i.name} <span class="dim">{say(({ Waiting: "notWatchedYet", Active: "holds", Failed: "isViolated", Done: "held" } as const)[i.state as "Waiting"])}</span>
             {i.failure && <pre class="bad">{i.failure}</pre>}
           </li>
         ))}
@@ -233,20 +234,20 @@ function StepItem({ step, now }: { step: Step; now: number }) {
   const ms = took(step, now);
   return (
     <li class={step.state}>
-      <span aria-label={step.state}>{mark(step.state)}</span> {step.title}{" "}
+      <span aria-label={say(`state_${step.state}`)}>{mark(step.state)}</span> {step.title}{" "}
       <span class="dim">
-        {step.last && "(at the end) "}
+        {step.last && `${say("atTheEnd")} `}
         {ms !== undefined && duration(ms)}
-        {step.realSeconds !== undefined && `, ${duration(step.realSeconds * 1000)} of real time`}
+        {step.realSeconds !== undefined && say("comma") + say("ofRealTime", { time: duration(step.realSeconds * 1000) })}
       </span>
       {step.failure ? (
         <pre class="bad">{step.failure}</pre>
       ) : step.differs ? (
-        <pre class="waits">waits: {step.differs}</pre>
+        <pre class="waits">{say("waitsFor", { what: step.differs })}</pre>
       ) : null}
       {step.notes && (
         <ul class="notes">
-          {step.forgotten ? <li class="dim">{step.forgotten} older ones</li> : null}
+          {step.forgotten ? <li class="dim">{say("olderOnes", { n: step.forgotten })}</li> : null}
           {step.notes.map((n, i) => (
             <li key={i}>{n}</li>
           ))}

@@ -4,6 +4,7 @@
 import { hash, ownerColors, type Palette } from "./colors.ts";
 import { boxAt, type Cells, cells, type Grid, grid, naturally, type Rect, roomFor, Slots } from "./layout.ts";
 import type { NodeRow, PodRow } from "./rows.ts";
+import { list, type Plain, say } from "./language.ts";
 
 interface Box {
   name: string;
@@ -35,7 +36,7 @@ export interface Look {
   selectedNode: string;
   selectedPod: string;
   /** truths are what faults do to nodes, by name. */
-  truths: ReadonlyMap<string, { says: string }[]>;
+  truths: ReadonlyMap<string, { says: Plain }[]>;
   /** met reports whether a fault of the network meets a pod, if there are such faults. */
   met: ((p: PodRow) => boolean) | undefined;
 }
@@ -270,16 +271,16 @@ export class Scene {
     ctx.textBaseline = "middle";
     ctx.font = `${this.area.w > 1200 ? 15 : 12}px system-ui, sans-serif`;
     ctx.fillStyle = colors.dim;
-    ctx.fillText(`Unscheduled: ${this.tray.slots.count}`, 4, 11);
+    ctx.fillText(say("unscheduledCount", { n: this.tray.slots.count }), 4, 11);
     ctx.strokeStyle = colors.line;
     ctx.strokeRect(0.5, 0.5, this.tray.rect.w - 1, this.tray.rect.h - 1);
     if (!this.hasTitles()) return;
     for (const b of this.order) {
       ctx.fillStyle = b.row && !b.row.ready ? colors.bad : b.name === look.selectedNode ? colors.accent : colors.text;
-      const believed = b.row?.ready === false ? "not ready" : b.row?.schedulable === false ? "cordoned" : "";
+      const believed = b.row?.ready === false ? say("notReady") : b.row?.schedulable === false ? say("cordoned") : "";
       // What is true, and what the API says of it.
-      const truth = look.truths.get(b.name)?.map((t) => t.says).join(", ");
-      const state = truth ? ` ${truth} (API: ${believed || "ready"})` : believed && ` ${believed}`;
+      const truth = list((look.truths.get(b.name) ?? []).map((t) => say(t.says)));
+      const state = truth ? ` ${say("truthAndApi", { truth, api: believed || say("phase_ready") })}` : believed && ` ${believed}`;
       if (truth) ctx.fillStyle = colors.bad;
       ctx.fillText(`${b.name}${state}`, b.rect.x + 4, b.rect.y + 9, b.rect.w - 8);
     }

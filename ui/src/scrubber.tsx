@@ -5,6 +5,7 @@ import { indexAt, type Past, readPast } from "./past.ts";
 import { go, type Route } from "./route.ts";
 import { type Store, useTopics } from "./store.ts";
 import { clockTime } from "./words.ts";
+import { list, say, saying } from "./language.ts";
 
 /** revisionOf returns the revision that a route shows; 0 is now. */
 export function revisionOf(route: Route): number {
@@ -41,7 +42,7 @@ export function Scrubber({ store, at, report }: { store: Store; at: number; repo
   useEffect(() => {
     if (!forgotten) return;
     void read((p) => {
-      setEnded(`Revision ${at} is forgotten: the history begins at revision ${p.oldest}.`);
+      setEnded(say("revisionForgotten", { at: String(at), oldest: String(p.oldest) }));
       show(p.moments[0]?.revision ?? p.newest);
     });
   }, [forgotten, at]);
@@ -49,7 +50,7 @@ export function Scrubber({ store, at, report }: { store: Store; at: number; repo
     return (
       <div class="scrubber">
         <button type="button" onClick={open}>
-          Look back
+          {say("lookBack")}
         </button>
       </div>
     );
@@ -59,22 +60,22 @@ export function Scrubber({ store, at, report }: { store: Store; at: number; repo
   const moment = moments[index];
   const is = moment?.revision === at;
   return (
-    <div class="scrubber past" role="group" aria-label="The cluster as it was">
+    <div class="scrubber past" role="group" aria-label={say("theClusterAsIt")}>
       <button type="button" onClick={() => go("cluster")}>
-        Now
+        {say("now")}
       </button>
       <input
-        type="range" aria-label="Revision" min={0} max={Math.max(0, moments.length - 1)} value={index} disabled={moments.length === 0}
-        aria-valuetext={moment && `revision ${moment.revision}, ${clockTime(moment.at)}: ${moment.text}`}
+        type="range" aria-label={say("revision")} min={0} max={Math.max(0, moments.length - 1)} value={index} disabled={moments.length === 0}
+        aria-valuetext={moment && list([say("revisionN", { revision: String(moment.revision) }), `${clockTime(moment.at)}: ${moment.text}`])}
         onInput={(e) => {
           const m = moments[Number(e.currentTarget.value)];
           if (m) show(m.revision);
         }}
       />
       <output>
-        As of revision {at}
-        {moment && is && `, ${clockTime(moment.at, true)}: ${moment.text}`}
-        {past && <span class="dim"> (history from {past.oldest} to {past.newest})</span>}
+        {say("asOfRevision", { revision: String(at) })}
+        {moment && is && `${say("comma")}${clockTime(moment.at, true)}: ${moment.text}`}
+        {past && <span class="dim"> {say("historyFrom", { from: String(past.oldest), to: String(past.newest) })}</span>}
       </output>
       {ended && <span role="alert">{ended}</span>}
       <Forks at={at} report={report} />
@@ -89,19 +90,19 @@ export function Owners({ store }: { store: Store }) {
   const rows = topics.flatMap((t) => [...t.rows.values()]).sort((a, b) => a.name.localeCompare(b.name));
   return (
     <section>
-      <h2>Workloads</h2>
+      <h2>{say("workloads")}</h2>
       <dl>
         {rows.map((r) => [
           <dt key={r.uid}>
             <NamedLink named={`${r.kind}/${r.name}`} namespace={r.namespace} />
           </dt>,
           <dd key={`${r.uid}=`}>
-            {r.rollout.done} of {r.rollout.wanted}
-            {r.rollout.says && `: ${r.rollout.says}`}
+            {say("ofTotal", { n: r.rollout.done, all: r.rollout.wanted })}
+            {r.rollout.says && `: ${saying(r.rollout.says)}`}
           </dd>,
         ])}
       </dl>
-      {rows.length === 0 && <p class="dim">There are none.</p>}
+      {rows.length === 0 && <p class="dim">{say("thereAreNone")}</p>}
     </section>
   );
 }

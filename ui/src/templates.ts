@@ -1,7 +1,8 @@
 // Objects to begin with.
 
-export const templates: Record<string, string> = {
-  "Deployment and Service": `apiVersion: apps/v1
+/** Template is an object, or several, in YAML. */
+export const templates = {
+  templateService: `apiVersion: apps/v1
 kind: Deployment
 metadata:
   name: shop
@@ -30,7 +31,7 @@ spec:
   ports:
   - port: 80
 `,
-  "StatefulSet": `apiVersion: apps/v1
+  templateStatefulSet: `apiVersion: apps/v1
 kind: StatefulSet
 metadata:
   name: store
@@ -49,7 +50,7 @@ spec:
         resources:
           requests: {cpu: 200m, memory: 256Mi}
 `,
-  "CronJob": `apiVersion: batch/v1
+  templateCronJob: `apiVersion: batch/v1
 kind: CronJob
 metadata:
   name: report
@@ -65,7 +66,7 @@ spec:
             image: busybox
             command: [sh, -c, echo done]
 `,
-  "Budget": `apiVersion: policy/v1
+  templateBudget: `apiVersion: policy/v1
 kind: PodDisruptionBudget
 metadata:
   name: shop
@@ -74,7 +75,7 @@ spec:
   selector:
     matchLabels: {app: shop}
 `,
-  "Autoscaler": `apiVersion: autoscaling/v2
+  templateAutoscaler: `apiVersion: autoscaling/v2
 kind: HorizontalPodAutoscaler
 metadata:
   name: shop
@@ -88,7 +89,7 @@ spec:
       name: cpu
       target: {type: Utilization, averageUtilization: 60}
 `,
-  "NetworkPolicy": `apiVersion: networking.k8s.io/v1
+  templateNetworkPolicy: `apiVersion: networking.k8s.io/v1
 kind: NetworkPolicy
 metadata:
   name: shop
@@ -102,7 +103,7 @@ spec:
     ports:
     - port: 80
 `,
-  "Namespace and quota": `apiVersion: v1
+  templateQuota: `apiVersion: v1
 kind: Namespace
 metadata:
   name: team

@@ -9,7 +9,8 @@ import { type Axis, firstAt, type Lane, Lanes, type Mark, nearest, ticks } from 
 import { ObjectLink } from "./object/link.tsx";
 import { Changes, refOf, whyLink } from "./whyview.tsx";
 import { clockTime } from "./words.ts";
-import { objectName, type Write, writer, writesSince } from "./writes.ts";
+import { effectOf, objectName, type Write, writer, writesSince } from "./writes.ts";
+import { list, say } from "./language.ts";
 
 const laneHeight = 26;
 /** nameWidthOf is the room for the lanes' names on a strip of some width. */
@@ -29,7 +30,7 @@ interface Window {
   /** live keeps the end of the record in view. */
   live: boolean;
 }
-const noise = { leases: "heartbeats (Leases)", events: "Events" };
+const noise = { leases: "heartbeats", events: "events" } as const;
 
 /** TimelineView shows the writes on a lane for each program that makes some. */
 export function TimelineView({ clock, faults, report }: { clock: Clock; faults: Faults; report: (error: unknown) => void }) {
@@ -88,30 +89,30 @@ export function TimelineView({ clock, faults, report }: { clock: Clock; faults: 
     <div class="timeline">
       <form class="toolbar" onSubmit={(e) => e.preventDefault()}>
         <label>
-          By{" "}
-          <select aria-label="Axis" value={axis} onChange={(e) => choose(e.currentTarget.value as Axis)}>
-            <option value="time">time</option>
-            <option value="revision">revision</option>
+          {say("by")}{" "}
+          <select aria-label={say("axis")} value={axis} onChange={(e) => choose(e.currentTarget.value as Axis)}>
+            <option value="time">{say("timeAxis")}</option>
+            <option value="revision">{say("revisionAxis")}</option>
           </select>
         </label>
         {Object.entries(noise).map(([resource, label]) => (
           <label key={resource}>
-            <input type="checkbox" checked={shown[resource]} onChange={(e) => show({ ...shown, [resource]: e.currentTarget.checked })} /> {label}
+            <input type="checkbox" checked={shown[resource]} onChange={(e) => show({ ...shown, [resource]: e.currentTarget.checked })} /> {say(label)}
           </label>
         ))}
         <label>
-          <input type="checkbox" checked={win.live} onChange={(e) => setWin({ ...win, live: e.currentTarget.checked })} /> follow
+          <input type="checkbox" checked={win.live} onChange={(e) => setWin({ ...win, live: e.currentTarget.checked })} />{" "}{say("followNewest")}
         </label>
         <button type="button" onClick={() => setWin({ from: lanes.begin, to: lanes.end + 1, live: false })}>
-          All
+          {say("wholeRecord")}
         </button>
-        <span class="dim">{lanes.total} writes. Wheel or + and − zoom, dragging or arrow keys move.</span>
-        <span class="key created">created</span> <span class="key changed">changed</span> <span class="key removed">removed</span>
+        <span class="dim">{say("writesHint", { n: lanes.total })}</span>
+        <span class="key created">{say("created")}</span> <span class="key changed">{say("changed")}</span> <span class="key removed">{say("removed")}</span>
       </form>
       <div class="stage">
         <Strip lanes={lanes} axis={axis} faults={faults.items} win={win} setWin={setWin} selected={selected} select={select} />
-        <aside aria-live="polite" aria-label="Selected write">
-          {selected ? <Selected write={selected.write} /> : <p class="dim">Select a write: click it, or press Enter for the newest in view, and n or p for the next or previous.</p>}
+        <aside aria-live="polite" aria-label={say("selectedWrite")}>
+          {selected ? <Selected write={selected.write} /> : <p class="dim">{say("selectAWriteClick")}</p>}
         </aside>
       </div>
     </div>
@@ -137,32 +138,32 @@ function Selected({ write: w }: { write: Write }) {
         <ObjectLink of={refOf(w)}>{objectName(w)}</ObjectLink>
       </h2>
       <dl>
-        <dt>Written by</dt>
+        <dt>{say("writtenBy")}</dt>
         <dd>{writer(w)}</dd>
-        <dt>Effect</dt>
+        <dt>{say("effect")}</dt>
         <dd>
-          {w.effect ?? w.verb} {w.subresource ? `(${w.subresource})` : ""}
+          {effectOf(w)} {w.subresource ? `(${w.subresource})` : ""}
         </dd>
-        <dt>Time</dt>
+        <dt>{say("timeWord")}</dt>
         <dd>{clockTime(Date.parse(w.time), true)}</dd>
-        <dt>Revision</dt>
+        <dt>{say("revision")}</dt>
         <dd>{w.revision}</dd>
         {w.causes && (
           <>
-            <dt>Caused by</dt>
+            <dt>{say("causedBy")}</dt>
             <dd>{w.causes.length > 8 ? `${w.causes.slice(0, 8).join(", ")} …` : w.causes.join(", ")}</dd>
           </>
         )}
-        <dt>Namespace</dt>
-        <dd>{w.namespace || "none"}</dd>
+        <dt>{say("namespace")}</dt>
+        <dd>{w.namespace || say("none")}</dd>
       </dl>
       <Changes write={w} />
       <p>
-        <a href={whyLink(w)}>Why?</a> ·{" "}
+        <a href={whyLink(w)}>{say("why")}</a> ·{" "}
         <ObjectLink of={refOf(w)} tab="yaml" rev={w.revision}>
-          The object after this write
+          {say("theObjectAfterThis")}
         </ObjectLink>{" "}
-        · <a href={`#cluster?at=${w.revision}`}>The cluster after this write</a>
+        · <a href={`#cluster?at=${w.revision}`}>{say("theClusterAfterThis")}</a>
       </p>
     </section>
   );
@@ -227,7 +228,7 @@ function Strip(p: StripProps) {
   };
   return (
     <canvas
-      ref={canvas} tabIndex={0} role="img" aria-label={`Writes by program: ${p.lanes.shown().map((l) => `${l.name} ${l.marks.length}`).join(", ")}${p.faults.length > 0 ? `; faults: ${p.faults.map((f) => f.title).join(", ")}` : ""}`}
+      ref={canvas} tabIndex={0} role="img" aria-label={list([say("writesByProgram", { lanes: list(p.lanes.shown().map((l) => `${l.name} ${l.marks.length}`)) }), p.faults.length > 0 && say("faultsList", { faults: list(p.faults.map((f) => f.title)) })])}
       onWheel={(e) => {
         e.preventDefault();
         zoom(e.deltaY > 0 ? 1.25 : 0.8, timeAt(e.offsetX));
@@ -318,7 +319,7 @@ function drawLanes(element: HTMLCanvasElement, { lanes, axis, faults, win, selec
 function drawFaults(ctx: CanvasRenderingContext2D, lanes: Lanes, faults: Injection[], xOf: (t: number) => number, [left, right, bottom]: [number, number, number], colors: Palette): void {
   if (faults.length === 0) return;
   ctx.fillStyle = colors.text;
-  ctx.fillText("faults", 6, axisHeight + faultHeight / 2);
+  ctx.fillText(say("faultsLane"), 6, axisHeight + faultHeight / 2);
   for (const f of faults) {
     const from = xOf(lanes.placeOf(Date.parse(f.since)));
     const end = endOf(f);

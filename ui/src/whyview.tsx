@@ -4,7 +4,8 @@ import { ObjectLink } from "./object/link.tsx";
 import type { ObjectRef } from "./objectref.ts";
 import { go, type Route } from "./route.ts";
 import { clockTime, duration } from "./words.ts";
-import { explain, type Explanation, type Link, objectName, type Reason, type Write, writer } from "./writes.ts";
+import { effectOf, explain, type Explanation, type Link, objectName, type Reason, type Write, writer } from "./writes.ts";
+import { type Plain, list, say } from "./language.ts";
 
 /** WhyView shows the causes of an object's writes, back to the first one. */
 export function WhyView({ route }: { route: Route }) {
@@ -16,7 +17,7 @@ export function WhyView({ route }: { route: Route }) {
       {q.resource && q.name ? (
         <Explained of={{ ...q, resource: q.resource, name: q.name }} />
       ) : (
-        <p class="dim">Name an object, or select a pod in the Cluster view and press “Why?”.</p>
+        <p class="dim">{say("nameAnObjectOr")}</p>
       )}
     </div>
   );
@@ -59,7 +60,7 @@ function Question({ q }: { q: { group?: string; resource?: string; namespace?: s
   return (
     <form class="toolbar" onSubmit={submit}>
       <label>
-        Object <input name="object" required pattern="[^\/]+\/[^\/]+" placeholder="pod/web-0" defaultValue={q.name ? `${q.resource}/${q.name}` : ""} list="kinds" size={36} />
+        {say("object")}{" "}<input name="object" required pattern="[^\/]+\/[^\/]+" placeholder="pod/web-0" defaultValue={q.name ? `${q.resource}/${q.name}` : ""} list="kinds" size={36} />
       </label>
       <datalist id="kinds">
         {kinds.map((k) => (
@@ -67,9 +68,9 @@ function Question({ q }: { q: { group?: string; resource?: string; namespace?: s
         ))}
       </datalist>
       <label>
-        Namespace <input name="namespace" defaultValue={q.namespace ?? "default"} />
+        {say("namespace")}{" "}<input name="namespace" defaultValue={q.namespace ?? "default"} />
       </label>
-      <button type="submit">Why?</button>
+      <button type="submit">{say("why")}</button>
     </form>
   );
 }
@@ -80,16 +81,15 @@ function Answer({ e }: { e: Explanation }) {
     <>
       <h2>
         <ObjectLink of={refOf(e.object)}>{objectName(e.object)}</ObjectLink>
-        {e.object.namespace && <span class="dim"> in {e.object.namespace}</span>}
+        {e.object.namespace && <span class="dim"> {say("inNamespace", { namespace: e.object.namespace })}</span>}
         {now?.state && <span class={now.state === "ready" ? "state" : "state bad"}> {now.state}</span>}
       </h2>
       {now?.reasons && <Reasons reasons={now.reasons} />}
-      <Chain title="Deleted because" link={e.deletion} />
-      <Chain title="Last changed because" link={e.change?.revision === e.creation?.revision ? undefined : e.change} />
-      <Chain title="Created because" link={e.creation} />
+      <Chain title={say("deletedBecause")} link={e.deletion} />
+      <Chain title={say("lastChangedBecause")} link={e.change?.revision === e.creation?.revision ? undefined : e.change} />
+      <Chain title={say("createdBecause")} link={e.creation} />
       <p class="dim">
-        {e.writes} writes of the object are recorded, since revision {e.since}
-        {e.forgotten ? `; ${e.forgotten} older writes of the cluster are forgotten` : ""}.
+        {e.forgotten ? say("writesRecordedForgotten", { n: e.writes, since: String(e.since), forgotten: e.forgotten }) : say("writesRecorded", { n: e.writes, since: String(e.since) })}
       </p>
     </>
   );
@@ -98,14 +98,14 @@ function Answer({ e }: { e: Explanation }) {
 /** Reasons says why an object is not in the state that is expected of it. */
 export function Reasons({ reasons }: { reasons: Reason[] }) {
   return (
-    <ul class="reasons" aria-label="Reasons">
+    <ul class="reasons" aria-label={say("reasons")}>
       {reasons.map((r, i) => (
         <li key={i}>
           {r.object && <b>{r.object}: </b>}
           {r.source}
           {r.reason && <b> {r.reason}</b>}
           {r.message && `: ${r.message}`}
-          {(r.count ?? 0) > 1 && ` (${r.count} times)`}
+          {(r.count ?? 0) > 1 && ` ${say("timesCount", { n: r.count! })}`}
         </li>
       ))}
     </ul>
@@ -124,7 +124,7 @@ function Chain({ title, link }: { title: string; link: Link | undefined }) {
   );
 }
 
-const relations: Record<string, string> = { owner: "its owner", itself: "the object itself", sameOwner: "an object of the same owner", part: "its part" };
+const relations: Record<string, Plain> = { owner: "relationOwner", itself: "relationItself", sameOwner: "relationSameOwner", part: "relationPart" };
 
 /** Step is a write, and below it what caused it. */
 function Step({ link, after }: { link: Link; after?: Write }) {
@@ -133,21 +133,22 @@ function Step({ link, after }: { link: Link; after?: Write }) {
     <li>
       <div class={`step ${link.effect ?? ""}`}>
         <div>
-          <b>{writer(link)}</b> {link.effect ?? link.verb}{" "}
+          <b>{writer(link)}</b> {effectOf(link)}{" "}
           <a href={whyLink(link)}>
             {objectName(link)}
             {link.subresource ? ` (${link.subresource})` : ""}
           </a>{" "}
           <span class="open">
-            <ObjectLink of={refOf(link)}>open</ObjectLink>
+            <ObjectLink of={refOf(link)}>{say("openLink")}</ObjectLink>
           </span>{" "}
           <span class="dim">
-            {clockTime(Date.parse(link.time), true)}
-            {before > 0 ? `, ${duration(before)} before` : ""}, revision {link.revision}
-            {link.actor.endsWith(writer(link)) ? "" : `, as ${link.actor}`}
+            {list([
+              clockTime(Date.parse(link.time), true), before > 0 && say("timeBefore", { time: duration(before) }),
+              say("revisionN", { revision: String(link.revision) }), !link.actor.endsWith(writer(link)) && say("asActor", { actor: link.actor }),
+            ])}
           </span>
         </div>
-        {link.inferred && <div class="dim">probable cause, not recorded: a write of {relations[link.inferred] ?? link.inferred}</div>}
+        {link.inferred && <div class="dim">{say("probableCause", { relation: relations[link.inferred] ? say(relations[link.inferred]!) : link.inferred })}</div>}
         <Changes write={link} />
         {link.note && <div class="dim">{link.note}</div>}
       </div>
@@ -179,7 +180,7 @@ export function Changes({ write }: { write: Write }) {
   if (!write.changes?.length) return null;
   return (
     <details>
-      <summary>{write.changes.length === 1 ? write.changes[0]!.path : `${write.changes.length} fields changed`}</summary>
+      <summary>{write.changes.length === 1 ? write.changes[0]!.path : say("fieldsChanged", { n: write.changes.length })}</summary>
       <table>
         <tbody>
           {write.changes.map((c) => (

@@ -2,6 +2,7 @@
 
 import type { Explanation, Link, Reason, Write } from "../../client/typescript/minikcm.ts";
 import { getJSON } from "./api.ts";
+import { say } from "./language.ts";
 
 export type { Explanation, Link, Reason, Write };
 
@@ -13,9 +14,14 @@ export function writer(w: Pick<Write, "actor" | "userAgent">): string {
   const own = /^minikcm\/([a-z0-9-]+)$/.exec(agent);
   if (own) return own[1]!.replace(/^default-/, "");
   const program = agent.split("/")[0]!.trim();
-  if (program === "Mozilla") return browsers.find(([token]) => agent.includes(token))?.[1] ?? "browser";
+  if (program === "Mozilla") return browsers.find(([token]) => agent.includes(token))?.[1] ?? say("browser");
   const component = /\) kubernetes\/[^/]*\/(?:.*:)?(.+)$/.exec(agent)?.[1];
   return [program || w.actor, component].filter(Boolean).join("/").slice(0, 60);
+}
+
+/** effectOf says what a write did with its object, or if that is not known its verb. */
+export function effectOf(w: Pick<Write, "effect" | "verb">): string {
+  return w.effect === "created" || w.effect === "changed" || w.effect === "removed" ? say(w.effect) : (w.effect ?? w.verb);
 }
 
 export function objectName(w: Write): string {

@@ -1,13 +1,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { belief, concerning, endOf, Faults, type Injection, truthsOf } from "../src/faults.ts";
+import { say } from "../src/language.ts";
 import { Lanes } from "../src/timelinemodel.ts";
 import type { Write } from "../src/writes.ts";
 
 const at = (s: number) => new Date(s * 1000).toISOString();
 const fault = (nodes: object, notes: string[] | undefined, more: object = {}): Injection =>
   ({ id: "f-1", title: "a fault", fault: { nodes }, state: "Active", since: at(1), times: 1, ...(notes ? { notes: notes.map((text, i) => ({ time: at(i + 1), text })) } : {}), ...more }) as Injection;
-const short = (faults: Injection[]) => [...truthsOf(faults)].map(([node, truths]) => `${node} ${truths.map((t) => t.says)}`);
+const short = (faults: Injection[]) => [...truthsOf(faults)].map(([node, truths]) => `${node} ${truths.map((t) => say(t.says))}`);
 
 test("what faults do to nodes is told by their notes until the nodes are back", () => {
   assert.deepEqual(short([fault({ action: "crash", names: ["a", "b"] }, ["node/a crashed", "node/b crashed"])]), ["a down", "b down"]);
@@ -20,7 +21,7 @@ test("what faults do to nodes is told by their notes until the nodes are back", 
 });
 
 test("the truth stands beside what the API server believes", () => {
-  const truth = { fault: "f-1", action: "crash", says: "down" };
+  const truth = { fault: "f-1", action: "crash", says: "truthDown" as const };
   assert.equal(belief(truth, true), "down; the API server does not know yet");
   assert.match(belief(truth, false), /^down; the API server knows/);
 });

@@ -1,11 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { headlineOf } from "../src/headline.ts";
+import { type Plain } from "../src/language.ts";
 import type { NodeRow, PodRow } from "../src/rows.ts";
 
 const node = (name: string, ready = true) => ({ name, ready, schedulable: true }) as NodeRow;
 const pod = (name: string, phase: PodRow["phase"], more: Partial<PodRow> = {}) => ({ name, namespace: "default", phase, status: phase, ...more }) as PodRow;
-const says = (nodes: NodeRow[], pods: PodRow[], down = new Map<string, { says: string }[]>()) => {
+const says = (nodes: NodeRow[], pods: PodRow[], down = new Map<string, { says: Plain }[]>()) => {
   const h = headlineOf(nodes, pods, down);
   return [h.tone, h.says, ...h.problems.map((p) => `${p.name}: ${p.says}`)].join("; ");
 };
@@ -21,5 +22,5 @@ test("the headline says how the cluster is", () => {
 
 test("it names what is wrong, nodes first", () => {
   assert.equal(says([node("a"), node("b", false)], [pod("w", "unscheduled", { problem: "Unschedulable" }), pod("x", "failed", { status: "CrashLoopBackOff" })]), "bad; 3 things need a look; b: not ready; x: CrashLoopBackOff; w: no node takes it");
-  assert.equal(says([node("a")], [], new Map([["a", [{ says: "down" }]]])), "bad; 1 thing needs a look; a: down");
+  assert.equal(says([node("a")], [], new Map([["a", [{ says: "truthDown" as const }]]])), "bad; 1 thing needs a look; a: down");
 });

@@ -72,7 +72,7 @@ test("pods by phase", () => {
   assert.equal(pod({ phase: "Pending" }), "starting Starting");
   assert.equal(pod({ phase: "Pending", containerStatuses: [{ state: { waiting: { reason: "ContainerCreating" } } }] }), "starting ContainerCreating");
   assert.equal(pod({ phase: "Pending", containerStatuses: [{ state: { waiting: { reason: "ImagePullBackOff" } } }] }), "failed ImagePullBackOff");
-  assert.equal(pod({ phase: "Running" }), "unready Not ready");
+  assert.equal(pod({ phase: "Running" }), "unready NotReady");
   assert.equal(pod({ phase: "Running", ...ready }), "ready Running");
   assert.equal(pod({ phase: "Failed", reason: "Evicted" }), "failed Evicted");
   assert.equal(pod({ phase: "Succeeded" }), "succeeded Succeeded");

@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { podProblem, type Rollout, rolloutOf, withPods } from "../src/rollout.ts";
+import { saying } from "../src/language.ts";
 
 const object = (spec: object, status: object, generation = 1) => ({ metadata: { uid: "u", name: "n", resourceVersion: "1", generation }, spec, status: { observedGeneration: 1, ...status } });
-const short = (r: Rollout) => `${r.state} ${r.done}/${r.wanted} ${r.says}${r.reason ? ` (${r.reason})` : ""}`.trim();
+const short = (r: Rollout) => `${r.state} ${r.done}/${r.wanted} ${saying(r.says)}${r.reason ? ` (${r.reason})` : ""}`.trim();
 const of = (kind: string, spec: object, status: object, generation = 1) => short(rolloutOf(kind, object(spec, status, generation)));
 
 test("a Deployment is done when kubectl rollout status is", () => {

@@ -11,6 +11,7 @@ import { useList } from "../reading.ts";
 import { podRow } from "../rows.ts";
 import { ActForm } from "./actform.tsx";
 import { Drain } from "./drain.tsx";
+import { type Plain, say } from "../language.ts";
 
 interface ActsProps extends Of {
   actions: Actions;
@@ -23,26 +24,26 @@ interface FormProps extends ActsProps {
   close: () => void;
 }
 
-const forms: { name: string; title: string; fits: (p: Of) => boolean; form: (p: FormProps) => preact.JSX.Element | null }[] = [
-  { name: "scale", title: "Scale", fits: (p) => p.kind.scales && !p.object.metadata.ownerReferences?.some((r) => r.controller), form: Scale },
-  { name: "image", title: "Set image", fits: (p) => imageContainers(p.object).length > 0 && p.object.kind !== "Job" && p.object.kind !== "ReplicaSet", form: Image },
-  { name: "restart", title: "Restart", fits: rolls, form: (p) => <Simple {...p} title="Restart" says="Replaces the pods, as the strategy of its updates says." act={restart(p, p.clock.now())} /> },
-  { name: "undo", title: "Undo", fits: rolls, form: Undo },
+const forms: { name: string; title: Plain | [Plain, Plain]; fits: (p: Of) => boolean; form: (p: FormProps) => preact.JSX.Element | null }[] = [
+  { name: "scale", title: "scale", fits: (p) => p.kind.scales && !p.object.metadata.ownerReferences?.some((r) => r.controller), form: Scale },
+  { name: "image", title: "setImage", fits: (p) => imageContainers(p.object).length > 0 && p.object.kind !== "Job" && p.object.kind !== "ReplicaSet", form: Image },
+  { name: "restart", title: "restart", fits: rolls, form: (p) => <Simple {...p} title={say("restart")} says={say("replacesThePodsAs")} act={restart(p, p.clock.now())} /> },
+  { name: "undo", title: "undo", fits: rolls, form: Undo },
   {
-    name: "pause", title: "Pause or resume", fits: (p) => p.object.kind === "Deployment",
-    form: (p) => (p.object.spec?.paused ? <Simple {...p} title="Resume" says="The rollout goes on." act={pauseRollout(p, false)} /> : <Simple {...p} title="Pause" says="Changes of the template wait until the rollout is resumed." act={pauseRollout(p, true)} />),
+    name: "pause", title: ["pause", "resume"], fits: (p) => p.object.kind === "Deployment",
+    form: (p) => (p.object.spec?.paused ? <Simple {...p} title={say("resume")} says={say("theRolloutGoesOn")} act={pauseRollout(p, false)} /> : <Simple {...p} title={say("pause")} says={say("changesOfTheTemplate")} act={pauseRollout(p, true)} />),
   },
   {
-    name: "suspend", title: "Suspend or resume", fits: (p) => p.object.kind === "CronJob" || p.object.kind === "Job",
-    form: (p) => (p.object.spec?.suspend ? <Simple {...p} title="Resume" says="It goes on." act={suspend(p, false)} /> : <Simple {...p} title="Suspend" says={p.object.kind === "Job" ? "Its pods are deleted until it is resumed." : "It makes no Jobs until it is resumed."} act={suspend(p, true)} />),
+    name: "suspend", title: ["suspend", "resume"], fits: (p) => p.object.kind === "CronJob" || p.object.kind === "Job",
+    form: (p) => (p.object.spec?.suspend ? <Simple {...p} title={say("resume")} says={say("itGoesOn")} act={suspend(p, false)} /> : <Simple {...p} title={say("suspend")} says={say(p.object.kind === "Job" ? "jobPodsDeleted" : "makesNoJobs")} act={suspend(p, true)} />),
   },
   {
-    name: "cordon", title: "Cordon or uncordon", fits: (p) => p.object.kind === "Node",
-    form: (p) => (p.object.spec?.unschedulable ? <Simple {...p} title="Uncordon" says="The scheduler may place pods on it again." act={cordon(p, false)} /> : <Simple {...p} title="Cordon" says="The scheduler places no more pods on it." act={cordon(p, true)} />),
+    name: "cordon", title: ["cordon", "uncordon"], fits: (p) => p.object.kind === "Node",
+    form: (p) => (p.object.spec?.unschedulable ? <Simple {...p} title={say("uncordon")} says={say("theSchedulerMayPlace")} act={cordon(p, false)} /> : <Simple {...p} title={say("cordon")} says={say("theSchedulerPlacesNo")} act={cordon(p, true)} />),
   },
-  { name: "drain", title: "Drain", fits: (p) => p.object.kind === "Node", form: (p) => <Drain {...p} /> },
-  { name: "break", title: "Break", fits: (p) => (p as ActsProps).faults.known && canBreak(netOf(p)), form: (p) => <BreakMenu of={netOf(p)} pod={p.object.kind === "Pod" ? podRow(p.object) : undefined} actions={p.actions} report={p.report} /> },
-  { name: "delete", title: "Delete", fits: () => true, form: (p) => <Simple {...p} title="Delete it" says={`Deletes ${p.of.name}, and then what it owns.`} act={remove(p)} perform={p.object.kind === "Pod" ? () => p.actions.deletePod(podRow(p.object)) : undefined} danger /> },
+  { name: "drain", title: "drain", fits: (p) => p.object.kind === "Node", form: (p) => <Drain {...p} /> },
+  { name: "break", title: "breakButton", fits: (p) => (p as ActsProps).faults.known && canBreak(netOf(p)), form: (p) => <BreakMenu of={netOf(p)} pod={p.object.kind === "Pod" ? podRow(p.object) : undefined} actions={p.actions} report={p.report} /> },
+  { name: "delete", title: "deleteButton", fits: () => true, form: (p) => <Simple {...p} title={say("deleteIt")} says={say("deletesIt", { name: p.of.name })} act={remove(p)} perform={p.object.kind === "Pod" ? () => p.actions.deletePod(podRow(p.object)) : undefined} danger /> },
 ];
 
 function netOf({ object: o, of }: Of): Broken {
@@ -70,9 +71,9 @@ export function Acts(p: ActsProps) {
   const Form = fitting.find((f) => f.name === shown)?.form;
   return (
     <div class="acts">
-      <div class="buttons" role="group" aria-label="What to do with it">
+      <div class="buttons" role="group" aria-label={say("whatToDoWith")}>
         <button type="button" onClick={p.edit}>
-          Edit
+          {say("edit")}
         </button>
         {fitting.map((f) => (
           <button key={f.name} type="button" class={f.name === "delete" ? "danger" : ""} aria-expanded={shown === f.name} onClick={() => show(shown === f.name ? "" : f.name)}>
@@ -87,11 +88,10 @@ export function Acts(p: ActsProps) {
 }
 
 /** titleOf is the one of two titles that fits the object as it is. */
-function titleOf(f: { name: string; title: string }, { object: o }: Of): string {
-  const [first, second] = f.title.split(" or ");
-  if (!second) return f.title;
+function titleOf(f: { name: string; title: Plain | [Plain, Plain] }, { object: o }: Of): string {
+  if (typeof f.title === "string") return say(f.title);
   const on = f.name === "cordon" ? o.spec?.unschedulable : f.name === "pause" ? o.spec?.paused : o.spec?.suspend;
-  return on ? second.charAt(0).toUpperCase() + second.slice(1) : first!;
+  return say(f.title[on ? 1 : 0]);
 }
 
 function Simple(p: FormProps & { title: string; says: string; act: ReturnType<typeof restart>; perform?: (() => Promise<void>) | undefined; danger?: boolean }) {
@@ -107,9 +107,9 @@ function Scale(p: FormProps) {
   const [text, setText] = useState(String(p.object.spec?.replicas ?? 1));
   const replicas = /^\d+$/.test(text.trim()) ? Number(text) : undefined;
   return (
-    <ActForm title="Scale" act={replicas === undefined ? undefined : scale(p, replicas)} actions={p.actions} close={p.close}>
+    <ActForm title={say("scale")} act={replicas === undefined ? undefined : scale(p, replicas)} actions={p.actions} close={p.close}>
       <label>
-        Replicas <input type="number" min={0} required name="replicas" value={text} onInput={(e) => setText(e.currentTarget.value)} />
+        {say("replicas")}{" "}<input type="number" min={0} required name="replicas" value={text} onInput={(e) => setText(e.currentTarget.value)} />
       </label>
     </ActForm>
   );
@@ -122,10 +122,10 @@ function Image(p: FormProps) {
   const [image, setImageText] = useState<string>();
   const text = (image ?? current).trim();
   return (
-    <ActForm title="Set image" act={text ? setImage(p, name, text) : undefined} actions={p.actions} close={p.close}>
+    <ActForm title={say("setImage")} act={text ? setImage(p, name, text) : undefined} actions={p.actions} close={p.close}>
       {containers.length > 1 && (
         <label>
-          Container{" "}
+          {say("container")}{" "}
           <select
             value={name}
             onChange={(e) => {
@@ -140,7 +140,7 @@ function Image(p: FormProps) {
         </label>
       )}
       <label>
-        Image <input required name="image" size={36} value={image ?? current} onInput={(e) => setImageText(e.currentTarget.value)} />
+        {say("image")}{" "}<input required name="image" size={36} value={image ?? current} onInput={(e) => setImageText(e.currentTarget.value)} />
       </label>
     </ActForm>
   );
@@ -153,15 +153,15 @@ function Undo(p: FormProps) {
   const [revision, choose] = useState<number>();
   const to = earlier.find((e) => e.revision === revision) ?? earlier[0];
   return (
-    <ActForm title="Undo" act={to && undo(p, to)} actions={p.actions} close={p.close}>
-      {complete && earlier.length === 0 && <p>It has no earlier revision.</p>}
+    <ActForm title={say("undo")} act={to && undo(p, to)} actions={p.actions} close={p.close}>
+      {complete && earlier.length === 0 && <p>{say("itHasNoEarlier")}</p>}
       {earlier.length > 0 && (
         <label>
-          Back to{" "}
+          {say("backTo")}{" "}
           <select value={String(to?.revision)} onChange={(e) => choose(Number(e.currentTarget.value))}>
             {earlier.map((e) => (
               <option key={e.revision} value={e.revision}>
-                revision {e.revision}: {e.images}
+                {say("revisionImages", { revision: String(e.revision), images: e.images })}
               </option>
             ))}
           </select>

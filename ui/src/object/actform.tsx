@@ -7,6 +7,7 @@ import { toYaml } from "../printyaml.ts";
 import type { KubeObject } from "../reflector.ts";
 import { Command, Difference, Problem } from "./parts.tsx";
 import { shown } from "./shown.ts";
+import { say } from "../language.ts";
 
 /** ActForm does an act, or performs it otherwise. It shows the command before, and what the act would change if that is asked for. */
 export function ActForm(p: { title: string; act: Act | undefined; actions: Actions; close: () => void; perform?: (() => Promise<void>) | undefined; danger?: boolean; children?: ComponentChildren }) {
@@ -49,18 +50,18 @@ export function ActForm(p: { title: string; act: Act | undefined; actions: Actio
       {p.children}
       {problem !== undefined && <Problem error={problem} />}
       {act && <Command text={act.command} />}
-      {act && tried?.act === key && <Difference before={tried.before} after={tried.after} same="It changes nothing." />}
+      {act && tried?.act === key && <Difference before={tried.before} after={tried.after} same={say("itChangesNothing")} />}
       <p class="buttons">
         <button type="submit" class={p.danger ? "danger" : "primary"} disabled={!act || busy}>
           {p.title}
         </button>
         {act && act.sent.method !== "DELETE" && (
           <button type="button" disabled={busy} onClick={() => void attempt()}>
-            What would change?
+            {say("whatWouldChange")}
           </button>
         )}
         <button type="button" onClick={p.close}>
-          Cancel
+          {say("cancel")}
         </button>
       </p>
     </form>

@@ -12,6 +12,7 @@ import { ObjectLink } from "./link.tsx";
 import { Command, Difference, Problem } from "./parts.tsx";
 import { Shell } from "./shell.tsx";
 import { shown } from "./shown.ts";
+import { say } from "../language.ts";
 
 interface Result {
   document: Document;
@@ -22,18 +23,20 @@ interface Result {
   problem?: unknown;
 }
 
+type Template = keyof typeof templates;
+
 const none = { metadata: { name: "", uid: "", resourceVersion: "" } } as KubeObject;
 
 async function kindOf(d: Document): Promise<Kind> {
   const group = d.apiVersion.includes("/") ? d.apiVersion.split("/")[0]! : "";
   const kind = await findKind((k) => k.kind === d.kind && k.group === group);
-  if (!kind) throw new Error(`the cluster serves no ${d.kind} of ${d.apiVersion}`);
+  if (!kind) throw new Error(say("servesNo", { kind: d.kind, version: d.apiVersion }));
   return { ...kind, groupVersion: d.apiVersion };
 }
 
 /** Create applies objects from YAML, and shows first what the API server would make of them. */
 export function Create({ actions }: { actions: Actions }) {
-  const [text, setText] = useState(templates["Deployment and Service"]!);
+  const [text, setText] = useState(templates.templateService);
   const [namespace, setNamespace] = useState("default");
   const [force, setForce] = useState(false);
   const [results, setResults] = useState<{ of: string; done: boolean; list: Result[] }>();
@@ -52,7 +55,7 @@ export function Create({ actions }: { actions: Actions }) {
       });
       const query = `fieldManager=kubectl&fieldValidation=Strict${force ? "&force=true" : ""}${dryRun ? "&dryRun=All" : ""}`;
       const send = async () => (await (await request("PATCH", `${path}?${query}`, document.text, undefined, "application/apply-patch+yaml")).json()) as KubeObject;
-      const after = dryRun ? await send() : await actions.recorded(send, applied, `${document.kind}/${document.name} is applied`);
+      const after = dryRun ? await send() : await actions.recorded(send, applied, say("isApplied", { name: `${document.kind}/${document.name}` }));
       return { document, ref, before: before ? toYaml(shown(before)) : "", after: toYaml(shown({ ...after, metadata: { ...after.metadata, resourceVersion: (before ?? none).metadata.resourceVersion } })) };
     } catch (error) {
       return { document, problem: error };
@@ -75,9 +78,9 @@ export function Create({ actions }: { actions: Actions }) {
   };
   const current = results?.of === state ? results : undefined;
   return (
-    <Shell dirty={dirty} title="Create or change objects">
+    <Shell dirty={dirty} title={say("createOrChangeObjects")}>
       <form
-        class="editor" aria-label="Create"
+        class="editor" aria-label={say("create")}
         onSubmit={(e) => {
           e.preventDefault();
           void all(!current || current.done);
@@ -85,27 +88,29 @@ export function Create({ actions }: { actions: Actions }) {
       >
         <p class="buttons">
           <label>
-            Begin with{" "}
+            {say("beginWith")}{" "}
             <select
               onChange={(e) => {
-                setText(templates[e.currentTarget.value]!);
+                setText(templates[e.currentTarget.value as Template]);
                 dirty.current = false;
               }}
             >
-              {Object.keys(templates).map((t) => (
-                <option key={t}>{t}</option>
+              {(Object.keys(templates) as Template[]).map((t) => (
+                <option key={t} value={t}>
+                  {say(t)}
+                </option>
               ))}
             </select>
           </label>
           <label>
-            Namespace <input name="namespace" size={14} required value={namespace} onInput={(e) => setNamespace(e.currentTarget.value.trim())} />
+            {say("namespace")}{" "}<input name="namespace" size={14} required value={namespace} onInput={(e) => setNamespace(e.currentTarget.value.trim())} />
           </label>
           <label>
-            <input type="checkbox" checked={force} onChange={(e) => setForce(e.currentTarget.checked)} /> take fields over from others
+            <input type="checkbox" checked={force} onChange={(e) => setForce(e.currentTarget.checked)} />{" "}{say("takeFieldsOverFrom")}
           </label>
         </p>
         <textarea
-          aria-label="YAML of the objects" spellcheck={false} value={text}
+          aria-label={say("yamlOfTheObjects")} spellcheck={false} value={text}
           onInput={(e) => {
             setText(e.currentTarget.value);
             dirty.current = true;
@@ -115,7 +120,7 @@ export function Create({ actions }: { actions: Actions }) {
         {current && <Results results={current.list} done={current.done} />}
         <p class="buttons">
           <button type="submit" class="primary" disabled={busy}>
-            {current && !current.done ? "Apply" : "Try it"}
+            {say(current && !current.done ? "apply" : "tryIt")}
           </button>
         </p>
         <Command text={applyCommand(namespace, force)} />
@@ -126,7 +131,7 @@ export function Create({ actions }: { actions: Actions }) {
 
 function Results({ results, done }: { results: Result[]; done: boolean }) {
   return (
-    <ul class="cards" aria-label={done ? "What was done" : "What would be done"}>
+    <ul class="cards" aria-label={say(done ? "whatWasDone" : "whatWouldBeDone")}>
       {results.map((r, i) => {
         const name = `${r.document.kind}/${r.document.name}`;
         if (r.problem !== undefined) {
@@ -138,13 +143,13 @@ function Results({ results, done }: { results: Result[]; done: boolean }) {
           );
         }
         const same = r.before === r.after;
-        const says = r.before === "" ? (done ? "created" : "would be created") : same ? "stays as it is" : done ? "changed" : "would be changed";
+        const says = say(r.before === "" ? (done ? "created" : "wouldBeCreated") : same ? "staysAsItIs" : done ? "changed" : "wouldBeChanged");
         return (
           <li key={i} class={`card ${done ? "good" : "busy"}`}>
             {done && r.ref ? <ObjectLink of={r.ref}>{name}</ObjectLink> : <b>{name}</b>} {says}
             {!done && !same && (
               <details open={r.before !== ""}>
-                <summary>{r.before === "" ? "with its defaults" : "the difference"}</summary>
+                <summary>{say(r.before === "" ? "withItsDefaults" : "theDifference")}</summary>
                 <Difference before={r.before!} after={r.after!} same="" />
               </details>
             )}

@@ -5,6 +5,7 @@ import { cordon, drainCommand, drainedPods, type Of } from "../acts.ts";
 import { useList } from "../reading.ts";
 import type { KubeObject } from "../reflector.ts";
 import { Command, Problem } from "./parts.tsx";
+import { say } from "../language.ts";
 
 /** retryAfter is the time between two attempts of an eviction that a budget refuses: kubectl's, on the machine's clock. */
 const retryAfter = 5000;
@@ -44,7 +45,7 @@ export function Drain(p: Of & { actions: Actions; close: () => void }) {
   const begin = async () => {
     try {
       await p.actions.perform(cordon(p, true));
-      p.actions.note(`node/${p.of.name} was drained: the recording has only that it was cordoned.`);
+      p.actions.note(say("drainedNote", { node: p.of.name }));
       run(true);
     } catch (error) {
       setProblem(error);
@@ -53,24 +54,24 @@ export function Drain(p: Of & { actions: Actions; close: () => void }) {
   const waiting = leaving.map((l) => refused[l.metadata.uid]).filter(Boolean);
   return (
     <form
-      class="act" aria-label="Drain"
+      class="act" aria-label={say("drain")}
       onSubmit={(e) => {
         e.preventDefault();
         void begin();
       }}
     >
       {running ? (
-        <p role="status">{complete && leaving.length === 0 ? `The node is drained: ${plan.stays} pods of DaemonSets stay.` : `${leaving.length} pods are leaving.`}</p>
+        <p role="status">{complete && leaving.length === 0 ? say("nodeIsDrained", { n: plan.stays }) : say("podsAreLeaving", { n: leaving.length })}</p>
       ) : (
         <>
           <p>
-            Cordons the node and evicts {leaving.length} {leaving.length === 1 ? "pod" : "pods"}; {plan.stays} of DaemonSets stay.
+            {say("cordonsAndEvicts", { n: leaving.length, stays: plan.stays })}
           </p>
           <label>
-            <input type="checkbox" checked={force} onChange={(e) => setForce(e.currentTarget.checked)} /> also pods that no controller makes again
+            <input type="checkbox" checked={force} onChange={(e) => setForce(e.currentTarget.checked)} />{" "}{say("alsoPodsThatNo")}
           </label>
           <label>
-            <input type="checkbox" checked={emptyDir} onChange={(e) => setEmptyDir(e.currentTarget.checked)} /> also pods with data in emptyDir volumes
+            <input type="checkbox" checked={emptyDir} onChange={(e) => setEmptyDir(e.currentTarget.checked)} />{" "}{say("alsoPodsWithData")}
           </label>
           {plan.refuses.map((r) => (
             <p key={r.name} class="bad">
@@ -81,7 +82,7 @@ export function Drain(p: Of & { actions: Actions; close: () => void }) {
       )}
       {problem !== undefined && <Problem error={problem} />}
       {waiting.length > 0 && (
-        <ul aria-label="Evictions that are refused">
+        <ul aria-label={say("evictionsThatAreRefused")}>
           {waiting.map((w) => (
             <li key={w}>{w}</li>
           ))}
@@ -91,11 +92,11 @@ export function Drain(p: Of & { actions: Actions; close: () => void }) {
       <p class="buttons">
         {!running && (
           <button type="submit" class="danger" disabled={!complete || plan.refuses.length > 0}>
-            Drain
+            {say("drain")}
           </button>
         )}
         <button type="button" onClick={p.close}>
-          {running ? (leaving.length > 0 ? "Stop" : "Close") : "Cancel"}
+          {say(running ? (leaving.length > 0 ? "stopButton" : "close") : "cancel")}
         </button>
       </p>
     </form>

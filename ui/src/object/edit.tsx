@@ -9,6 +9,7 @@ import { toYaml } from "../printyaml.ts";
 import type { KubeObject } from "../reflector.ts";
 import { shown } from "./shown.ts";
 import { Command, Difference, Problem } from "./parts.tsx";
+import { say } from "../language.ts";
 
 /** Editor changes an object as text. The API server tries each change before it is made. */
 export function Editor(p: { object: KubeObject; of: ObjectRef; kind: Kind; actions: Actions; close: () => void; setDirty: (dirty: boolean) => void }) {
@@ -51,34 +52,34 @@ export function Editor(p: { object: KubeObject; of: ObjectRef; kind: Kind; actio
   const ready = tried?.text === text;
   return (
     <form
-      class="editor" aria-label="Edit"
+      class="editor" aria-label={say("edit")}
       onSubmit={(e) => {
         e.preventDefault();
         void put(!ready);
       }}
     >
-      <textarea aria-label="YAML of the object" spellcheck={false} value={text} onInput={(e) => change(e.currentTarget.value)} />
-      {newer && !(problem instanceof StatusError && problem.code === 409) && <p class="dim">The object has been changed since: if you apply this, the API server answers with a conflict.</p>}
+      <textarea aria-label={say("yamlOfTheObject")} spellcheck={false} value={text} onInput={(e) => change(e.currentTarget.value)} />
+      {newer && !(problem instanceof StatusError && problem.code === 409) && <p class="dim">{say("theObjectHasBeen")}</p>}
       {problem !== undefined && <Problem error={problem} />}
       {ready && (
-        <section aria-label="What would change">
-          <h3>The API server accepts this change:</h3>
-          <Difference before={original} after={toYaml(shown({ ...tried.result, metadata: { ...tried.result.metadata, resourceVersion: begun.metadata.resourceVersion } }, true))} same="It changes nothing." />
+        <section aria-label={say("whatWouldChangeTitle")}>
+          <h3>{say("theApiServerAccepts")}</h3>
+          <Difference before={original} after={toYaml(shown({ ...tried.result, metadata: { ...tried.result.metadata, resourceVersion: begun.metadata.resourceVersion } }, true))} same={say("itChangesNothing")} />
         </section>
       )}
       <p class="buttons">
         {ready ? (
           <button type="submit" class="primary" disabled={busy}>
-            Apply
+            {say("apply")}
           </button>
         ) : (
           <button type="submit" class="primary" disabled={busy || text === original}>
-            Try it
+            {say("tryIt")}
           </button>
         )}
         {newer && (
           <button type="button" onClick={reload}>
-            Load the newest
+            {say("loadTheNewest")}
           </button>
         )}
         <button
@@ -88,7 +89,7 @@ export function Editor(p: { object: KubeObject; of: ObjectRef; kind: Kind; actio
             p.close();
           }}
         >
-          Discard
+          {say("discard")}
         </button>
       </p>
       <Command text={kubectl("edit", p.kind, p.of)} />

@@ -2,7 +2,8 @@
 
 import type { KubeObject } from "../reflector.ts";
 import { rolloutOf } from "../rollout.ts";
-import { podStatus } from "../rows.ts";
+import { podStatus, statusWord } from "../rows.ts";
+import { list, say } from "../language.ts";
 
 export type Tone = "good" | "busy" | "warn" | "bad" | "quiet";
 export interface Health {
@@ -43,17 +44,17 @@ export function healthOf(o: KubeObject): Health {
   if (o.metadata.deletionTimestamp) return { word: "Terminating", tone: "quiet" };
   if (o.kind === "Pod") {
     const [phase, word] = podStatus(o);
-    return { word, tone: phase === "unscheduled" || phase === "starting" ? "busy" : (ofPhase[phase] ?? "quiet") };
+    return { word: statusWord({ phase, status: word }), tone: phase === "unscheduled" || phase === "starting" ? "busy" : (ofPhase[phase] ?? "quiet") };
   }
   if (["Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job"].includes(o.kind)) {
     const r = rolloutOf(o.kind, o);
-    return { word: `${r.state}, ${r.done} of ${r.wanted}`, tone: ofRollout[r.state] ?? "quiet" };
+    return { word: list([say(`rollout_${r.state}`), say("ofTotal", { n: r.done, all: r.wanted })]), tone: ofRollout[r.state] ?? "quiet" };
   }
   const conditions = conditionsOf(o);
   const main = ["Ready", "Available", "Established", "Healthy", "Synced"].flatMap((t) => conditions.find((c) => c.type === t) ?? [])[0];
   if (main) {
     const tone = toneOf(main);
-    return { word: main.status === "True" ? main.type : main.status === "Unknown" ? `${main.type} unknown` : `Not ${main.type.toLowerCase()}`, tone: tone === "warn" && main.status === "False" ? "bad" : tone };
+    return { word: main.status === "True" ? main.type : main.status === "Unknown" ? say("conditionUnknown", { type: main.type }) : say("conditionNot", { type: main.type.toLowerCase() }), tone: tone === "warn" && main.status === "False" ? "bad" : tone };
   }
   const phase: unknown = o.status?.phase;
   return typeof phase === "string" ? { word: phase, tone: phase === "Failed" ? "bad" : "quiet" } : { word: "", tone: "quiet" };
@@ -72,19 +73,21 @@ export interface ContainerRow {
   restarts: number;
   says: string;
   since?: string;
+  /** notStarted is set while the kubelet has not said anything of it. */
+  notStarted?: boolean;
   /** last is how it ended before it was restarted. */
   last?: string;
   tone: Tone;
 }
 
 function saysOf(s: ContainerState): { says: string; tone: Tone; since?: string } {
-  if (s.running) return { says: "running", tone: "good", ...(s.running.startedAt ? { since: s.running.startedAt } : {}) };
+  if (s.running) return { says: say("running"), tone: "good", ...(s.running.startedAt ? { since: s.running.startedAt } : {}) };
   if (s.terminated) {
-    const { reason = "ended", exitCode = 0, finishedAt, message } = s.terminated;
-    return { says: `${reason}, exit code ${exitCode}${message ? `: ${message}` : ""}`, tone: exitCode === 0 ? "quiet" : "bad", ...(finishedAt ? { since: finishedAt } : {}) };
+    const { reason = say("ended"), exitCode = 0, finishedAt, message } = s.terminated;
+    return { says: `${say("exitCode", { reason, code: String(exitCode) })}${message ? `: ${message}` : ""}`, tone: exitCode === 0 ? "quiet" : "bad", ...(finishedAt ? { since: finishedAt } : {}) };
   }
   const { reason, message } = s.waiting ?? {};
-  return { says: [reason ?? "waiting", message].filter(Boolean).join(": "), tone: /BackOff|Err|Invalid/.test(reason ?? "") ? "bad" : "busy" };
+  return { says: [reason ?? say("waitingWord"), message].filter(Boolean).join(": "), tone: /BackOff|Err|Invalid/.test(reason ?? "") ? "bad" : "busy" };
 }
 
 /** containersOf returns the containers of a pod with their states, the init containers first. */
@@ -97,7 +100,7 @@ export function containersOf(pod: KubeObject): ContainerRow[] {
       const last = s?.lastState?.terminated ? saysOf(s.lastState).says : undefined;
       return {
         name: c.name, init, image: c.image ?? "", ready: s?.ready ?? false, restarts: s?.restartCount ?? 0,
-        ...(s?.state ? saysOf(s.state) : { says: "not started", tone: "busy" as const }), ...(last ? { last } : {}),
+        ...(s?.state ? saysOf(s.state) : { says: say("notStarted"), tone: "busy" as const, notStarted: true }), ...(last ? { last } : {}),
       };
     });
   return [

@@ -8,10 +8,11 @@ import { toYaml } from "../printyaml.ts";
 import type { KubeObject } from "../reflector.ts";
 import { Changes } from "../whyview.tsx";
 import { clockTime } from "../words.ts";
-import { type Write, writer } from "../writes.ts";
+import { effectOf, type Write, writer } from "../writes.ts";
 import { shown } from "./shown.ts";
 import { Age, Difference, Empty } from "./parts.tsx";
 import { ObjectLink } from "./link.tsx";
+import { say } from "../language.ts";
 
 /** shownWrites is the number of writes that are listed. */
 const shownWrites = 100;
@@ -33,32 +34,32 @@ export function History({ of, kind, revision, clock }: { of: ObjectRef; kind: Ki
     };
   }, [of.group, of.resource, of.namespace, of.name, revision]);
   if (error) return <p role="alert">{error}</p>;
-  if (!writes) return <p class="dim">loading…</p>;
-  if (writes.length === 0) return <Empty>The write record has no writes of this object.</Empty>;
+  if (!writes) return <p class="dim">{say("loading")}</p>;
+  if (writes.length === 0) return <Empty>{say("theWriteRecordHas")}</Empty>;
   const to = chosen.to ?? writes[0]!.revision;
   const from = chosen.from ?? writes.find((w) => w.revision < to)?.revision ?? 0;
   return (
     <>
       {from > 0 && <Between key={`${from} ${to}`} of={of} kind={kind} from={Math.min(from, to)} to={Math.max(from, to)} />}
       <table class="rows history">
-        <caption>Writes, newest first</caption>
+        <caption>{say("writesNewestFirst")}</caption>
         <thead>
           <tr>
-            <th scope="col">From</th>
-            <th scope="col">To</th>
-            <th scope="col">Revision</th>
-            <th scope="col">Age</th>
-            <th scope="col">Write</th>
+            <th scope="col">{say("from")}</th>
+            <th scope="col">{say("toRevision")}</th>
+            <th scope="col">{say("revision")}</th>
+            <th scope="col">{say("age")}</th>
+            <th scope="col">{say("write")}</th>
           </tr>
         </thead>
         <tbody>
           {writes.slice(0, shownWrites).map((w) => (
             <tr key={w.revision}>
               <td>
-                <input type="radio" name="from" aria-label={`From revision ${w.revision}`} checked={w.revision === from} onChange={() => choose({ from: w.revision, to })} />
+                <input type="radio" name="from" aria-label={say("fromRevision", { revision: String(w.revision) })} checked={w.revision === from} onChange={() => choose({ from: w.revision, to })} />
               </td>
               <td>
-                <input type="radio" name="to" aria-label={`To revision ${w.revision}`} checked={w.revision === to} onChange={() => choose({ from, to: w.revision })} />
+                <input type="radio" name="to" aria-label={say("upToRevision", { revision: String(w.revision) })} checked={w.revision === to} onChange={() => choose({ from, to: w.revision })} />
               </td>
               <td>
                 <ObjectLink of={of} tab="yaml" rev={w.revision}>
@@ -69,14 +70,14 @@ export function History({ of, kind, revision, clock }: { of: ObjectRef; kind: Ki
                 <Age since={w.time} clock={clock} />
               </td>
               <td>
-                <b>{writer(w)}</b> {w.effect ?? w.verb} {w.subresource && <span class="dim">({w.subresource})</span>}
+                <b>{writer(w)}</b> {effectOf(w)} {w.subresource && <span class="dim">({w.subresource})</span>}
                 <Changes write={w} />
               </td>
             </tr>
           ))}
         </tbody>
       </table>
-      {writes.length > shownWrites && <p class="dim">and {writes.length - shownWrites} older writes</p>}
+      {writes.length > shownWrites && <p class="dim">{say("andOlderWrites", { n: writes.length - shownWrites })}</p>}
     </>
   );
 }
@@ -95,18 +96,18 @@ function Between({ of, kind, from, to }: { of: ObjectRef; kind: Kind; from: numb
     let stale = false;
     Promise.all([yamlAt(kind, of, from), yamlAt(kind, of, to)]).then(
       (t) => stale || set(t),
-      (e: Error) => stale || setProblem(e instanceof StatusError && e.code === 410 ? "One of these revisions is forgotten: the store's history reaches back five to ten minutes of the cluster's time, or as far as “minikcm up --history” says." : e.message),
+      (e: Error) => stale || setProblem(e instanceof StatusError && e.code === 410 ? say("oneIsForgotten") : e.message),
     );
     return () => {
       stale = true;
     };
   }, []);
   return (
-    <section aria-label="Difference between revisions">
+    <section aria-label={say("differenceBetweenRevisions")}>
       <h3>
-        Revision {from} to {to}
+        {say("revisionTo", { from: String(from), to: String(to) })}
       </h3>
-      {problem ? <p class="dim">{problem}</p> : !texts ? <p class="dim">loading…</p> : <Difference before={texts[0]} after={texts[1]} same="The object is the same at both revisions." />}
+      {problem ? <p class="dim">{problem}</p> : !texts ? <p class="dim">{say("loading")}</p> : <Difference before={texts[0]} after={texts[1]} same={say("theObjectIsThe")} />}
     </section>
   );
 }

@@ -4,6 +4,7 @@ import type { KubeObject } from "../reflector.ts";
 import { LogLines } from "./loglines.ts";
 import { containersOf } from "./health.ts";
 import { Empty } from "./parts.tsx";
+import { list, say } from "../language.ts";
 
 /** begin is the number of lines that a log begins with. */
 const begin = 500;
@@ -21,7 +22,7 @@ export function Logs({ pod }: { pod: KubeObject }) {
     <div class="logs">
       <form class="toolbar" onSubmit={(e) => e.preventDefault()}>
         <label>
-          Container{" "}
+          {say("container")}{" "}
           <select value={container} onChange={(e) => choose(e.currentTarget.value)}>
             {containers.map((c) => (
               <option key={c.name}>{c.name}</option>
@@ -29,16 +30,16 @@ export function Logs({ pod }: { pod: KubeObject }) {
           </select>
         </label>
         <label>
-          Lines with <input value={find} onInput={(e) => setFind(e.currentTarget.value)} />
+          {say("linesWith")}{" "}<input value={find} onInput={(e) => setFind(e.currentTarget.value)} />
         </label>
         {restarted && (
           <label>
-            <input type="checkbox" checked={previous} onChange={(e) => setPrevious(e.currentTarget.checked)} /> before the restart
+            <input type="checkbox" checked={previous} onChange={(e) => setPrevious(e.currentTarget.checked)} />{" "}{say("beforeTheRestart")}
           </label>
         )}
       </form>
-      {started?.says === "not started" || (started?.tone === "busy" && !restarted) ? (
-        <Empty>The container has not started: {started.says}.</Empty>
+      {started?.notStarted || (started?.tone === "busy" && !restarted) ? (
+        <Empty>{say("hasNotStarted", { says: started.says })}</Empty>
       ) : (
         <Log key={`${pod.metadata.uid} ${container} ${previous} ${started?.since}`} path={`/api/v1/namespaces/${pod.metadata.namespace}/pods/${pod.metadata.name}/log`} container={container} previous={previous && restarted} find={find} />
       )}
@@ -48,7 +49,7 @@ export function Logs({ pod }: { pod: KubeObject }) {
 
 function Log({ path, container, previous, find }: { path: string; container: string; previous: boolean; find: string }) {
   const [log] = useState(() => new LogLines());
-  const [state, setState] = useState("loading…");
+  const [state, setState] = useState(say("loading"));
   const [, render] = useState(0);
   const box = useRef<HTMLPreElement>(null);
   const atEnd = useRef(true);
@@ -58,7 +59,7 @@ function Log({ path, container, previous, find }: { path: string; container: str
     const read = async () => {
       const query = new URLSearchParams({ container, tailLines: String(begin), ...(previous ? { previous: "true" } : { follow: "true" }) });
       const response = await request("GET", `${path}?${query}`, undefined, end.signal);
-      setState(previous ? "" : "following");
+      setState(previous ? "" : say("following"));
       const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader();
       for (;;) {
         const { done, value } = await reader.read();
@@ -69,7 +70,7 @@ function Log({ path, container, previous, find }: { path: string; container: str
           render((n) => n + 1);
         });
       }
-      setState("the log has ended");
+      setState(say("logHasEnded"));
     };
     read().catch((error: unknown) => end.signal.aborted || setState(error instanceof Error ? error.message : String(error)));
     return () => {
@@ -85,7 +86,7 @@ function Log({ path, container, previous, find }: { path: string; container: str
     <>
       {/* biome-ignore lint: what scrolls can be reached by keys */}
       <pre
-        class="log" ref={box} tabIndex={0} aria-label={`Log of ${container}`}
+        class="log" ref={box} tabIndex={0} aria-label={say("logOf", { container })}
         onScroll={(e) => {
           const b = e.currentTarget;
           atEnd.current = b.scrollHeight - b.scrollTop - b.clientHeight < 30;
@@ -94,11 +95,10 @@ function Log({ path, container, previous, find }: { path: string; container: str
         {lines.join("\n")}
       </pre>
       <p class="dim" role="status">
-        {state}
-        {state && ", "}
-        {lines.length} {lines.length === 1 ? "line" : "lines"}
-        {find && ` of ${log.lines.length}`}
-        {log.forgotten > 0 && `; ${log.forgotten} older ones are not shown`}
+        {list([
+          state, find ? say("linesOf", { n: lines.length, all: log.lines.length }) : say("linesCount", { n: lines.length }),
+          log.forgotten > 0 && say("olderNotShown", { n: log.forgotten }),
+        ])}
       </p>
     </>
   );

@@ -2,11 +2,11 @@ import type { Clock } from "../clock.ts";
 import { podSelector } from "../relations.ts";
 import { useList } from "../reading.ts";
 import type { KubeObject } from "../reflector.ts";
-import { podStatus } from "../rows.ts";
 import type { Kind } from "../kinds.ts";
 import { conditionsOf, containersOf, healthOf, toneOf } from "./health.ts";
 import { open, ObjectLink } from "./link.tsx";
 import { Age, Part } from "./parts.tsx";
+import { type Plain, list, say } from "../language.ts";
 
 /** shownPods is the number of pods that are listed. */
 const shownPods = 100;
@@ -26,21 +26,21 @@ export function Overview({ object: o, kind, at, clock }: { object: KubeObject; k
 }
 
 /** facts are a few fields of the kinds whose specs are asked for most. */
-function factsOf(o: KubeObject): [string, string][] {
+function factsOf(o: KubeObject): [Plain, string][] {
   const s = o.spec ?? {};
   const status = o.status ?? {};
   const ports = (s.ports ?? []) as { port: number; targetPort?: number | string; protocol?: string }[];
-  const all: Record<string, [string, unknown][]> = {
-    Pod: [["Node", s.nodeName], ["Address", status.podIP], ["Quality of service", status.qosClass], ["Phase", status.phase]],
-    Deployment: [["Replicas", s.replicas], ["Strategy", s.strategy?.type], ["Images", images(s.template?.spec)]],
-    ReplicaSet: [["Replicas", s.replicas], ["Images", images(s.template?.spec)]],
-    StatefulSet: [["Replicas", s.replicas], ["Service", s.serviceName], ["Images", images(s.template?.spec)]],
-    DaemonSet: [["Images", images(s.template?.spec)]],
-    Job: [["Completions", s.completions], ["Parallelism", s.parallelism], ["Images", images(s.template?.spec)]],
-    CronJob: [["Schedule", s.schedule], ["Suspended", s.suspend ? "yes" : "no"]],
-    Service: [["Type", s.type], ["Cluster IP", s.clusterIP], ["Ports", ports.map((p) => `${p.port}${p.targetPort && p.targetPort !== p.port ? ` → ${p.targetPort}` : ""}/${p.protocol ?? "TCP"}`).join(", ")]],
-    Node: [["Schedulable", s.unschedulable ? "no, cordoned" : "yes"], ["Addresses", ((status.addresses ?? []) as { address: string }[]).map((a) => a.address).join(", ")], ["Kubelet", status.nodeInfo?.kubeletVersion]],
-    NetworkPolicy: [["Types", (s.policyTypes ?? []).join(", ")]],
+  const all: Record<string, [Plain, unknown][]> = {
+    Pod: [["node", s.nodeName], ["factAddress", status.podIP], ["factQos", status.qosClass], ["factPhase", status.phase]],
+    Deployment: [["replicas", s.replicas], ["factStrategy", s.strategy?.type], ["factImages", images(s.template?.spec)]],
+    ReplicaSet: [["replicas", s.replicas], ["factImages", images(s.template?.spec)]],
+    StatefulSet: [["replicas", s.replicas], ["factService", s.serviceName], ["factImages", images(s.template?.spec)]],
+    DaemonSet: [["factImages", images(s.template?.spec)]],
+    Job: [["factCompletions", s.completions], ["factParallelism", s.parallelism], ["factImages", images(s.template?.spec)]],
+    CronJob: [["factSchedule", s.schedule], ["factSuspended", say(s.suspend ? "yes" : "no")]],
+    Service: [["factType", s.type], ["factClusterIp", s.clusterIP], ["factPorts", ports.map((p) => `${p.port}${p.targetPort && p.targetPort !== p.port ? ` → ${p.targetPort}` : ""}/${p.protocol ?? "TCP"}`).join(", ")]],
+    Node: [["factSchedulable", s.unschedulable ? list([say("no"), say("cordoned")]) : say("yes")], ["factAddresses", ((status.addresses ?? []) as { address: string }[]).map((a) => a.address).join(", ")], ["factKubelet", status.nodeInfo?.kubeletVersion]],
+    NetworkPolicy: [["factTypes", (s.policyTypes ?? []).join(", ")]],
   };
   return (all[o.kind] ?? []).filter(([, v]) => v !== undefined && v !== "").map(([k, v]) => [k, String(v)]);
 }
@@ -56,19 +56,19 @@ function Facts({ object: o, clock }: { object: KubeObject; clock: Clock }) {
     <dl class="facts">
       {o.metadata.creationTimestamp && (
         <>
-          <dt>Age</dt>
+          <dt>{say("age")}</dt>
           <dd>
             <Age since={o.metadata.creationTimestamp} clock={clock} />
           </dd>
         </>
       )}
       {factsOf(o).map(([name, value]) => [
-        <dt key={name}>{name}</dt>,
-        <dd key={`${name}=`}>{name === "Node" ? <ObjectLink of={{ group: "", resource: "nodes", namespace: "", name: value }}>{value}</ObjectLink> : value}</dd>,
+        <dt key={name}>{say(name)}</dt>,
+        <dd key={`${name}=`}>{name === "node" ? <ObjectLink of={{ group: "", resource: "nodes", namespace: "", name: value }}>{value}</ObjectLink> : value}</dd>,
       ])}
       {labels.length > 0 && (
         <>
-          <dt>Labels</dt>
+          <dt>{say("labels")}</dt>
           <dd class="chips">
             {labels.map(([k, v]) => (
               <code key={k}>
@@ -80,7 +80,7 @@ function Facts({ object: o, clock }: { object: KubeObject; clock: Clock }) {
       )}
       {meta.finalizers && (
         <>
-          <dt>Finalizers</dt>
+          <dt>{say("finalizers")}</dt>
           <dd>{meta.finalizers.join(", ")}</dd>
         </>
       )}
@@ -92,14 +92,14 @@ function Conditions({ object, clock }: { object: KubeObject; clock: Clock }) {
   const conditions = conditionsOf(object);
   if (conditions.length === 0) return null;
   return (
-    <Part title="Conditions">
+    <Part title={say("conditions")}>
       <table class="rows">
         <thead>
           <tr>
-            <th scope="col">Condition</th>
-            <th scope="col">Status</th>
-            <th scope="col">Reason</th>
-            <th scope="col">For</th>
+            <th scope="col">{say("condition")}</th>
+            <th scope="col">{say("status")}</th>
+            <th scope="col">{say("reason")}</th>
+            <th scope="col">{say("forTime")}</th>
           </tr>
         </thead>
         <tbody>
@@ -126,22 +126,22 @@ function Conditions({ object, clock }: { object: KubeObject; clock: Clock }) {
 
 function Containers({ pod, clock }: { pod: KubeObject; clock: Clock }) {
   return (
-    <Part title="Containers">
+    <Part title={say("containers")}>
       <ul class="cards">
         {containersOf(pod).map((c) => (
           <li key={c.name} class={`card ${c.tone}`}>
             <div>
-              <b>{c.name}</b> {c.init && <span class="dim">init</span>} <code>{c.image}</code>
+              <b>{c.name}</b> {c.init && <span class="dim">{say("init")}</span>} <code>{c.image}</code>
             </div>
             <div>
               <span class={`tone ${c.tone}`}>{c.says}</span> <Age since={c.since} clock={clock} />
-              {!c.init && !c.ready && c.tone === "good" && <span class="tone warn">not ready</span>}
+              {!c.init && !c.ready && c.tone === "good" && <span class="tone warn">{say("notReady")}</span>}
               <span class="dim">
                 {" "}
-                {c.restarts} {c.restarts === 1 ? "restart" : "restarts"}
+                {say("restartsCount", { n: c.restarts })}
               </span>
             </div>
-            {c.last && <div class="dim">before: {c.last}</div>}
+            {c.last && <div class="dim">{say("beforeThat", { says: c.last })}</div>}
           </li>
         ))}
       </ul>
@@ -154,9 +154,9 @@ function Pods({ of, selector, at, clock }: { of: KubeObject; selector: string; a
   const { items, complete, error } = useList(path, selector || "labelSelector=", at);
   const pods = items.sort((a, b) => a.metadata.name.localeCompare(b.metadata.name));
   return (
-    <Part title={complete ? `Pods (${pods.length})` : "Pods"}>
+    <Part title={complete ? `${say("pods")} (${pods.length})` : say("pods")}>
       {error && <p role="alert">{error}</p>}
-      {complete && pods.length === 0 && !error && <p class="dim">There are none.</p>}
+      {complete && pods.length === 0 && !error && <p class="dim">{say("thereAreNone")}</p>}
       {pods.length > 0 && (
         <table class="rows">
           <tbody>
@@ -166,15 +166,15 @@ function Pods({ of, selector, at, clock }: { of: KubeObject; selector: string; a
                   <ObjectLink of={{ group: "", resource: "pods", namespace: p.metadata.namespace ?? "", name: p.metadata.name }}>{p.metadata.name}</ObjectLink>
                 </td>
                 <td>
-                  <span class={`tone ${healthOf({ ...p, kind: "Pod" }).tone}`}>{podStatus(p)[1]}</span>
+                  <span class={`tone ${healthOf({ ...p, kind: "Pod" }).tone}`}>{healthOf({ ...p, kind: "Pod" }).word}</span>
                 </td>
                 <td>{of.kind === "Node" ? p.metadata.namespace : p.spec?.nodeName}</td>
                 <td>
                   <Age since={p.metadata.creationTimestamp} clock={clock} />
                 </td>
                 <td>
-                  <button type="button" aria-label={`Logs of ${p.metadata.name}`} onClick={() => open({ group: "", resource: "pods", namespace: p.metadata.namespace ?? "", name: p.metadata.name }, "logs")}>
-                    Logs
+                  <button type="button" aria-label={say("logsOf", { name: p.metadata.name })} onClick={() => open({ group: "", resource: "pods", namespace: p.metadata.namespace ?? "", name: p.metadata.name }, "logs")}>
+                    {say("logs")}
                   </button>
                 </td>
               </tr>
@@ -182,7 +182,7 @@ function Pods({ of, selector, at, clock }: { of: KubeObject; selector: string; a
           </tbody>
         </table>
       )}
-      {pods.length > shownPods && <p class="dim">and {pods.length - shownPods} more</p>}
+      {pods.length > shownPods && <p class="dim">{say("andMore", { n: pods.length - shownPods })}</p>}
     </Part>
   );
 }
@@ -190,11 +190,11 @@ function Pods({ of, selector, at, clock }: { of: KubeObject; selector: string; a
 function Keys({ object }: { object: KubeObject }) {
   const keys = Object.entries((object.data ?? {}) as Record<string, string>);
   return (
-    <Part title={`Keys (${keys.length})`}>
+    <Part title={`${say("keysWord")} (${keys.length})`}>
       {keys.map(([k, v]) => (
         <details key={k}>
           <summary>
-            {k} <span class="dim">{v.length} characters</span>
+            {k} <span class="dim">{say("characters", { n: v.length })}</span>
           </summary>
           <pre>{v}</pre>
         </details>

@@ -22,8 +22,9 @@ import { Command, Empty, useTick, Yaml } from "./parts.tsx";
 import { OwnerChain, Related } from "./related.tsx";
 import { Shell } from "./shell.tsx";
 import { managedFields, shown } from "./shown.ts";
+import { say } from "../language.ts";
 
-const titles: Record<Tab, string> = { overview: "Overview", yaml: "YAML", events: "Events", related: "Related", logs: "Logs", why: "Why", history: "History" };
+const titles = { overview: "tabOverview", yaml: "yaml", events: "events", related: "tabRelated", logs: "logs", why: "whyWord", history: "tabHistory" } as const;
 
 export interface PanelProps {
   route: Route;
@@ -55,19 +56,19 @@ function Panel(p: PanelProps & { of: ObjectRef }) {
   const health = object && healthOf(object);
   return (
     <Shell
-      dirty={dirty} title={of.name} above={`${kind?.kind ?? of.resource}${of.namespace ? ` in ${of.namespace}` : ""}`}
+      dirty={dirty} title={of.name} above={[kind?.kind ?? of.resource, of.namespace && say("inNamespace", { namespace: of.namespace })].filter(Boolean).join(" ")}
       beside={
         <>
           {health?.word && <span class={`tone ${health.tone}`}>{health.word}</span>}
           {at > 0 && (
             <span class="tone past">
-              as of revision {at} <a href={addressOf({ ...routeNow(), query: withoutAt() }, of, (routeNow().query.get("tab") ?? "overview") as Tab)}>Now</a>
+              {say("asOfRevisionLower", { revision: String(at) })} <a href={addressOf({ ...routeNow(), query: withoutAt() }, of, (routeNow().query.get("tab") ?? "overview") as Tab)}>{say("now")}</a>
             </span>
           )}
         </>
       }
     >
-      {kind === null && <Empty>The cluster serves no {of.resource}{of.group && ` of ${of.group}`}.</Empty>}
+      {kind === null && <Empty>{say("servesNoResource", { resource: of.group ? `${of.resource}.${of.group}` : of.resource })}</Empty>}
       {kind && <Body {...p} kind={kind} object={object} last={at ? undefined : last.current} reading={reading} at={at} clock={clock} setDirty={(d) => (dirty.current = d)} />}
     </Shell>
   );
@@ -119,18 +120,18 @@ function Body(p: BodyProps) {
       )}
       {gone && (
         <p class="notice" role="status">
-          {reading.error ?? (at ? `It was not there at revision ${at}.` : p.last ? "It has been deleted; this is its last state." : "It does not exist, or no longer.")}
+          {reading.error ?? (at ? say("notThereAt", { revision: String(at) }) : p.last ? say("deletedLastState") : say("doesNotExist"))}
         </p>
       )}
       {!gone && reading.error && <p role="alert">{reading.error}</p>}
       <TabList tabs={own} tab={tab} show={show} />
-      <div class="tab-panel" role="tabpanel" aria-label={titles[tab]}>
+      <div class="tab-panel" role="tabpanel" aria-label={say(titles[tab])}>
         {tab === "why" ? (
           <Why {...p} />
         ) : tab === "history" ? (
           <History of={of} kind={kind} revision={object?.metadata.resourceVersion ?? "gone"} clock={clock} />
         ) : !o ? (
-          !gone && <p class="dim">loading…</p>
+          !gone && <p class="dim">{say("loading")}</p>
         ) : tab === "yaml" ? (
           editing && object && !at ? (
             <Editor object={object} of={of} kind={kind} actions={p.actions} close={() => edit(false)} setDirty={p.setDirty} />
@@ -142,7 +143,7 @@ function Body(p: BodyProps) {
         ) : tab === "related" ? (
           <Related object={o} at={at} />
         ) : tab === "logs" ? (
-          at ? <Empty>Logs are those of now: the past has none.</Empty> : <Logs pod={o} />
+          at ? <Empty>{say("logsAreThoseOf")}</Empty> : <Logs pod={o} />
         ) : (
           <Overview object={o} kind={kind} at={at} clock={clock} />
         )}
@@ -181,10 +182,10 @@ function TabList({ tabs: own, tab, show }: { tabs: Tab[]; tab: Tab; show: (t: Ta
     list.current?.querySelector<HTMLElement>(`[data-tab=${next}]`)?.focus();
   };
   return (
-    <div class="tabs" role="tablist" aria-label="Parts of the object" ref={list} onKeyDown={key}>
+    <div class="tabs" role="tablist" aria-label={say("partsOfTheObject")} ref={list} onKeyDown={key}>
       {own.map((t) => (
         <button key={t} type="button" role="tab" data-tab={t} aria-selected={t === tab} tabIndex={t === tab ? 0 : -1} onClick={() => show(t)}>
-          {titles[t]}
+          {say(titles[t])}
         </button>
       ))}
     </div>
@@ -194,7 +195,7 @@ function TabList({ tabs: own, tab, show }: { tabs: Tab[]; tab: Tab; show: (t: Ta
 function Why({ of, object, at }: BodyProps) {
   return (
     <>
-      {at > 0 && <p class="dim">The causes are those that the write record has now, not as of revision {at}.</p>}
+      {at > 0 && <p class="dim">{say("causesOfNow", { revision: String(at) })}</p>}
       <Explained of={of} revision={object?.metadata.resourceVersion ?? ""} />
     </>
   );
@@ -208,12 +209,12 @@ function YamlTab({ object, edit }: { object: KubeObject; edit: (() => void) | un
       <p class="buttons">
         {edit && (
           <button type="button" onClick={edit}>
-            Edit
+            {say("edit")}
           </button>
         )}
         {object.kind === "Secret" && (
           <button type="button" aria-pressed={secrets} onClick={() => show(!secrets)}>
-            {secrets ? "Hide the values" : "Show the values"}
+            {say(secrets ? "hideTheValues" : "showTheValues")}
           </button>
         )}
       </p>

@@ -5,6 +5,7 @@ import type { Clock } from "../clock.ts";
 import { diff, hunks } from "../diff.ts";
 import { lineText, yamlLines } from "../printyaml.ts";
 import { duration } from "../words.ts";
+import { say } from "../language.ts";
 
 /** Command is a command that does the same, with a button that copies it. */
 export function Command({ text }: { text: string }) {
@@ -18,8 +19,8 @@ export function Command({ text }: { text: string }) {
   return (
     <div class="command">
       <code>{text}</code>
-      <button type="button" aria-label={`Copy: ${text}`} onClick={copy}>
-        {copied ? "Copied" : "Copy"}
+      <button type="button" aria-label={say("copyText", { text })} onClick={copy}>
+        {say(copied ? "copied" : "copy")}
       </button>
     </div>
   );
@@ -52,7 +53,7 @@ export function Problem({ error }: { error: unknown }) {
     <div class="error" role="alert">
       <p>{error instanceof Error ? error.message : String(error)}</p>
       {causes.length > 0 && (
-        <ul aria-label="Causes">
+        <ul aria-label={say("causes")}>
           {causes.map((c, i) => (
             <li key={i}>
               {c.field && <code>{c.field}</code>} {c.message}
@@ -68,7 +69,7 @@ export function Problem({ error }: { error: unknown }) {
 export function Yaml({ object }: { object: unknown }) {
   return (
     // biome-ignore lint: what scrolls can be reached by keys
-    <pre class="yaml" tabIndex={0} aria-label="YAML">
+    <pre class="yaml" tabIndex={0} aria-label={say("yaml")}>
       {yamlLines(object).map((l, i) => (
         <span key={i}>
           {l.lead}
@@ -88,10 +89,10 @@ export function Difference({ before, after, same }: { before: string; after: str
   if (found.length === 0) return <p class="dim">{same}</p>;
   return (
     // biome-ignore lint: what scrolls can be reached by keys
-    <pre class="diff" tabIndex={0} aria-label="Difference">
+    <pre class="diff" tabIndex={0} aria-label={say("difference")}>
       {found.map((h, i) => (
         <span key={i}>
-          {h.skipped > 0 && <span class="dim">{`  ··· ${h.skipped} ${h.skipped === 1 ? "line is" : "lines are"} the same\n`}</span>}
+          {h.skipped > 0 && <span class="dim">{`  ··· ${say("linesSame", { n: h.skipped })}\n`}</span>}
           {h.lines.map((l, k) =>
             l.sign === "+" ? <ins key={k}>{`+ ${l.text}\n`}</ins> : l.sign === "-" ? <del key={k}>{`- ${l.text}\n`}</del> : <span key={k}>{`  ${l.text}\n`}</span>,
           )}

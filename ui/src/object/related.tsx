@@ -9,13 +9,14 @@ import { children, namedBy, podLabels, selectsPods } from "../relations.ts";
 import { healthOf } from "./health.ts";
 import { ObjectLink } from "./link.tsx";
 import { Part } from "./parts.tsx";
+import { type Plain, list, say } from "../language.ts";
 
 /** Related is another object, and how it is related. */
 interface Found {
   ref: ObjectRef;
   kind: string;
   object?: KubeObject;
-  as?: string;
+  as?: Plain;
 }
 interface Answer {
   owns: Found[];
@@ -29,7 +30,7 @@ interface Answer {
 const passed = new Set(["events", "leases", "componentstatuses", "endpoints"]);
 const listed = 500;
 
-async function list(kind: Kind, namespace: string, at: number): Promise<KubeObject[]> {
+async function listAll(kind: Kind, namespace: string, at: number): Promise<KubeObject[]> {
   const path = collectionPath(kind, namespace);
   const items: KubeObject[] = [];
   if (at) for await (const o of objectsAt(path, String(at))) items.push(o);
@@ -58,7 +59,7 @@ async function read(o: KubeObject, at: number): Promise<Answer> {
   const scaling = labels || o.spec?.replicas !== undefined ? of("autoscaling", "horizontalpodautoscalers") : undefined;
   const each = async (kind: Kind, use: (found: KubeObject) => void) => {
     try {
-      for (const found of await list(kind, namespace, at)) use(found);
+      for (const found of await listAll(kind, namespace, at)) use(found);
     } catch {
       answer.failed.push(kind.name);
     }
@@ -71,7 +72,7 @@ async function read(o: KubeObject, at: number): Promise<Answer> {
       if (selectsPods(x, labels!)) answer.selectedBy.push({ ref: refOf(k, x), kind: k.kind, object: x });
     })),
     ...(scaling ? [each(scaling, (x) => {
-      if (x.spec?.scaleTargetRef?.kind === o.kind && x.spec.scaleTargetRef.name === o.metadata.name) answer.selectedBy.push({ ref: refOf(scaling, x), kind: scaling.kind, object: x, as: "scales it" });
+      if (x.spec?.scaleTargetRef?.kind === o.kind && x.spec.scaleTargetRef.name === o.metadata.name) answer.selectedBy.push({ ref: refOf(scaling, x), kind: scaling.kind, object: x, as: "scalesIt" });
     })] : []),
   ]);
   for (const n of namedBy(o)) {
@@ -95,13 +96,13 @@ export function Related({ object, at }: { object: KubeObject; at: number }) {
     };
   }, [object.metadata.uid, object.metadata.resourceVersion, at]);
   if (error) return <p role="alert">{error}</p>;
-  if (!answer) return <p class="dim">Looking through the objects…</p>;
+  if (!answer) return <p class="dim">{say("lookingThroughTheObjects")}</p>;
   return (
     <>
-      <Links title="It owns" found={answer.owns} none="No objects are owned by it." />
-      <Links title="Services, policies, budgets and autoscalers" found={answer.selectedBy} none="None selects it." />
-      {answer.names.length > 0 && <Links title="It names" found={answer.names} none="" />}
-      {answer.failed.length > 0 && <p class="dim">Not listed: {answer.failed.join(", ")}.</p>}
+      <Links title={say("itOwns")} found={answer.owns} none={say("noObjectsAreOwned")} />
+      <Links title={say("servicesPoliciesBudgetsAnd")} found={answer.selectedBy} none={say("noneSelectsIt")} />
+      {answer.names.length > 0 && <Links title={say("itNames")} found={answer.names} none="" />}
+      {answer.failed.length > 0 && <p class="dim">{say("notListed", { kinds: list(answer.failed) })}</p>}
     </>
   );
 }
@@ -115,7 +116,7 @@ function Links({ title, found, none }: { title: string; found: Found[]; none: st
           const health = f.object && healthOf(f.object);
           return (
             <li key={`${f.kind}/${f.ref.name}`}>
-              <span class="dim">{f.kind}</span> <ObjectLink of={f.ref}>{f.ref.name}</ObjectLink> {f.as && <span class="dim">{f.as}</span>}
+              <span class="dim">{f.kind}</span> <ObjectLink of={f.ref}>{f.ref.name}</ObjectLink> {f.as && <span class="dim">{say(f.as)}</span>}
               {health?.word && <span class={`tone ${health.tone}`}>{health.word}</span>}
             </li>
           );
@@ -143,7 +144,7 @@ export function OwnerChain({ object, at }: { object: KubeObject; at: number }) {
   }, [object.metadata.uid, references, at]);
   if (chain.length === 0) return null;
   return (
-    <nav class="owners" aria-label="Owners">
+    <nav class="owners" aria-label={say("owners")}>
       {chain.map((o) => (
         <span key={o.ref.name}>
           <ObjectLink of={o.ref}>

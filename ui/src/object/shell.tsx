@@ -2,6 +2,7 @@ import type { ComponentChildren, RefObject } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { addressOf } from "../objectref.ts";
 import { route } from "../route.ts";
+import { say } from "../language.ts";
 
 /** narrow is the width up to which the panel covers the page, and is modal. */
 const narrow = "(max-width: 700px)";
@@ -54,7 +55,7 @@ export function Shell({ dirty, title, above, beside, children }: { dirty: RefObj
           </h2>
           {beside}
         </div>
-        <button type="button" class="close" aria-label="Close" title="Close (Escape)" onClick={closePanel}>
+        <button type="button" class="close" aria-label={say("close")} title={say("closeEscape")} onClick={closePanel}>
           ×
         </button>
       </div>
