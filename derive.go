@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	config "k8s.io/kube-controller-manager/config/v1alpha1"
+
 	"minikcm.dev/minikcm/apiserver"
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/controllers"
@@ -174,6 +176,9 @@ func (o *Options) families() kubeletsim.Families {
 func (o *Options) controllerSettings() *controllers.Settings {
 	s := controllers.Defaults()
 	s.KubeCloudShared.CloudProvider.Name = o.Nodes.Cloud
+	for _, r := range o.Controllers.GCIgnored {
+		s.GarbageCollectorController.GCIgnoredResources = append(s.GarbageCollectorController.GCIgnoredResources, config.GroupResource(r))
+	}
 	if p := &o.Nodes.PodNetworks; p.Allocate {
 		s.KubeCloudShared.AllocateNodeCIDRs, s.KubeCloudShared.ClusterCIDR = true, p.clusterCIDR()
 		c := &s.NodeIPAMController

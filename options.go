@@ -240,6 +240,9 @@ type ControllerOptions struct {
 	// Selected selects controllers: "*" means all that are on by default, "name" adds one,
 	// "-name" removes one. Empty means "*".
 	Selected []string
+	// GCIgnored are the resources that the garbage collector does not watch, kube-controller-manager's gcIgnoredResources: their
+	// objects are not deleted with their owners. Events always are ignored.
+	GCIgnored []schema.GroupResource
 	// NoScheduler runs no scheduler: pods stay unassigned unless a client binds them.
 	NoScheduler bool
 	// SchedulerConfig is the file of a kubescheduler.config.k8s.io/v1 KubeSchedulerConfiguration,

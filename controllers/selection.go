@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"minikcm.dev/minikcm/controllers/internal/clusterroleaggregation"
+	"minikcm.dev/minikcm/controllers/internal/garbagecollector"
 	"minikcm.dev/minikcm/internal/featuregates"
 )
 
@@ -51,6 +53,25 @@ func ParseSelection(text string, gates featuregates.Gates) ([]string, error) {
 		}
 	}
 	return selected, nil
+}
+
+// Idle returns the names of the controllers that have nothing to do in a cluster in which only the touched resources are written
+// and watched from some time on: those that have written nothing until then, and watch nothing of it. Resources are
+// names without a group, such as pods. The roles that others are aggregated into have an effect only through bindings.
+func Idle(wrote func(controller string) bool, touched func(resource string) bool) []string {
+	var idle []string
+	for _, d := range Descriptors() {
+		works := slices.ContainsFunc(d.Watches, touched) || d.Name == garbagecollector.Name
+		if d.Name == clusterroleaggregation.Name {
+			works = works || slices.ContainsFunc([]string{"clusterrolebindings", "rolebindings", "roles"}, touched)
+		} else {
+			works = works || wrote(d.Name)
+		}
+		if !works {
+			idle = append(idle, d.Name)
+		}
+	}
+	return idle
 }
 
 // Names returns the names of all controllers in the table's order.

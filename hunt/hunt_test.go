@@ -171,6 +171,18 @@ func TestActs(t *testing.T) {
 	}
 }
 
+// A run that writes what no undisturbed run does has all controllers: the Deployment gets its ReplicaSet.
+func TestParts(t *testing.T) {
+	t.Parallel()
+	one := hunt.Workload{Steps: []hunt.Step{create(shop("corner", 1))}}
+	found := hearing(t, func(t testing.TB) { hunt.Run(t, desperate, one, hunt.WithTrials(4)) })
+	for _, words := range []string{"Deployment default/help exists, undisturbed it does not", "ReplicaSet default/help-"} {
+		if !strings.Contains(found, words) {
+			t.Errorf("the findings have no %q:\n%s", words, found)
+		}
+	}
+}
+
 // The test of a finding calls the test that found it, of which it makes one run.
 func TestRepeat(t *testing.T) {
 	t.Parallel()

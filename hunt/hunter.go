@@ -20,6 +20,8 @@ type hunter struct {
 	operator Operator
 	workload Workload
 
+	// newTB returns the test of a run; nil if the operator is a program.
+	newTB func() *trialTB
 	// attempt makes a run. It is exact if one seed gives one course.
 	attempt func(seed uint64, steps []Step, disturbances []Disturbance) *outcome
 	exact   bool
@@ -27,9 +29,13 @@ type hunter struct {
 	stopped    func() bool
 	progressed func(Progress)
 
-	identity *minikcm.Identity
-	base     *outcome // undisturbed
-	points   []Point  // of the undisturbed runs
+	identity    *minikcm.Identity
+	base        *outcome // undisturbed
+	undisturbed []*outcome
+	points      []Point // of the undisturbed runs
+	// parts are the parts of the clusters of disturbed runs, and partsBase is base without what they do not read; nil: they are whole.
+	parts     *parts
+	partsBase *outcome
 	// noise are the places in which undisturbed runs of other seeds end differently.
 	noise map[string]bool
 	// usual has the misdeeds of undisturbed runs.
@@ -67,8 +73,9 @@ func newHunter(t testing.TB, operator Operator, workload Workload, opts []Option
 	operator.User = cmp.Or(operator.User, DefaultUser)
 	h := &hunter{settings: newSettings(opts), t: t, operator: operator, workload: workload, noise: map[string]bool{}, usual: conduct{}, exact: true}
 	h.attempt = h.try
-	first := newTrialTB(t.Context(), t)
-	first.within(func() { h.identity = h.newCluster(first, h.seed, nil).Identity() })
+	h.newTB = func() *trialTB { return newTrialTB(t.Context(), t) }
+	first := h.newTB()
+	first.within(func() { h.identity = h.newCluster(first, h.seed, nil, nil).Identity() })
 	if failure := first.failure(); failure != "" {
 		t.Fatalf("hunt: %s", failure)
 	}
@@ -121,6 +128,7 @@ func (h *hunter) learn() error {
 			h.usual[key] = misdeed{}
 		}
 	}
+	h.undisturbed = runs
 	return nil
 }
 
@@ -147,6 +155,10 @@ func (o *outcome) points() []Point {
 
 // hunt makes the disturbed runs.
 func (h *hunter) hunt() {
+	if h.exact {
+		defer relaxGC()()
+		h.leaveOut()
+	}
 	singles := plan(h.points, watchedOf(h.base), h.base.acts)
 	list := make([][]Disturbance, 0, h.trials)
 	for _, d := range singles {
@@ -164,8 +176,8 @@ func (h *hunter) hunt() {
 		if h.stopped != nil && h.stopped() {
 			return
 		}
-		o := h.attempt(h.seed, h.workload.Steps, list[i])
-		outcomes[i], verdicts[i] = o, h.judge(o, h.base)
+		o, v := h.disturbed(list[i])
+		outcomes[i], verdicts[i] = o, v
 		if !verdicts[i].bad() {
 			o.record, o.state = nil, nil
 		}

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -79,6 +80,9 @@ type course struct {
 	undoing    int
 	// resources are those that were written, except notState.
 	resources map[schema.GroupVersionResource]bool
+	// touched are those that were written since the course began, and writers the cluster's controllers that wrote at any time.
+	touched map[schema.GroupVersionResource]bool
+	writers map[string]bool
 	// generated has, for names that the server has generated, what they are in all runs.
 	generated map[string]string
 	failure   error // of a request that could not be read
@@ -104,11 +108,12 @@ type life struct {
 func newCourse(cluster *minikcm.Cluster, operator string, planned []Disturbance) *course {
 	c := &course{
 		cluster: cluster, ledger: cluster.Ledger(), begin: cluster.Clock().Now(), planned: slices.Clone(planned),
-		met: map[Point]int{}, watched: map[string]bool{}, generated: map[string]string{}, operator: operator, subjects: map[string]*subject{}, recreating: map[string]func(context.Context){}, resources: map[schema.GroupVersionResource]bool{}, wake: func() {},
+		met: map[Point]int{}, watched: map[string]bool{}, generated: map[string]string{}, operator: operator, subjects: map[string]*subject{}, recreating: map[string]func(context.Context){}, resources: map[schema.GroupVersionResource]bool{}, touched: map[schema.GroupVersionResource]bool{}, writers: map[string]bool{}, wake: func() {},
 	}
 	cluster.Writes().ObserveObjects(func(w *minikcm.Write, _, object runtime.Object) {
 		c.mu.Lock()
 		c.wroteLocked(w)
+		c.touched[schema.GroupVersionResource(w.Resource)] = true
 		if m, err := meta.Accessor(object); err == nil && m.GetGenerateName() != "" {
 			c.generated[m.GetName()] = m.GetGenerateName() + "*"
 		}
@@ -129,6 +134,9 @@ func newCourse(cluster *minikcm.Cluster, operator string, planned []Disturbance)
 
 func (c *course) wroteLocked(w *minikcm.Write) {
 	c.newest = max(c.newest, w.Revision)
+	if name, ok := strings.CutPrefix(w.UserAgent, "minikcm/"); ok {
+		c.writers[name] = true
+	}
 	if !slices.Contains(notState, w.Resource.Resource) {
 		c.resources[schema.GroupVersionResource(w.Resource)] = true
 	}

@@ -2,11 +2,13 @@ package hunt_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -214,6 +216,25 @@ var swinging = operatorOf(func(ctx context.Context, k client.Client, s *corev1.C
 		till.Labels = nil
 	}
 	return ctrl.Result{RequeueAfter: 5 * time.Second}, k.Update(ctx, till)
+})
+
+// desperate creates a Deployment when it cannot create a till.
+var desperate = operatorOf(func(ctx context.Context, k client.Client, s *corev1.ConfigMap, _ ctrl.Request) (ctrl.Result, error) {
+	if s == nil {
+		return ctrl.Result{}, nil
+	}
+	err := k.Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: s.Name}})
+	if err == nil || apierrors.IsAlreadyExists(err) {
+		return ctrl.Result{}, nil
+	}
+	labels := map[string]string{"app": "help"}
+	help := &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: "help"},
+		Spec: appsv1.DeploymentSpec{Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: corev1.PodTemplateSpec{
+			ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "help", Image: "help"}}},
+		}},
+	}
+	return ctrl.Result{}, errors.Join(err, k.Create(ctx, help))
 })
 
 func create(objects ...client.Object) hunt.Step {

@@ -209,8 +209,8 @@ func (r *program) settle(ctx context.Context) error {
 		if quiet == 0 || !r.course.isCalm() || r.base == nil && quiet < restful {
 			continue
 		}
-		if r.out.state, err = r.course.captureState(ctx, r.ignore); err != nil {
-			return fmt.Errorf("reading the state at the end: %w", err)
+		if err := r.course.capture(ctx, r.out, nil, r.ignore); err != nil {
+			return err
 		}
 		r.course.witness(r.out, r.operator.User, 0) // back-offs are longer than the run
 		if r.base == nil || !r.judge(r.out, r.base).bad() {
@@ -220,9 +220,8 @@ func (r *program) settle(ctx context.Context) error {
 	if r.base == nil {
 		return fmt.Errorf("the operator does not come to rest: it writes after %v, too.%s", maxSlices*slice, r.process.log.lines())
 	}
-	var err error
-	if r.out.state, err = r.course.captureState(ctx, r.ignore); err != nil {
-		return fmt.Errorf("reading the state at the end: %w", err)
+	if err := r.course.capture(ctx, r.out, nil, r.ignore); err != nil {
+		return err
 	}
 	r.course.witness(r.out, r.operator.User, 0)
 	return nil

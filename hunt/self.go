@@ -59,9 +59,8 @@ func HuntControllers(ctx context.Context, selection string, b Binary) (*Report, 
 	}
 	operator := Operator{User: DefaultUser, Start: func(t testing.TB, cluster *minikcmtest.Cluster) func() error { return startParts(t, cluster, names) }}
 	h := &hunter{settings: newSettings([]Option{WithCluster(without(names))}), operator: operator, workload: workload, noise: map[string]bool{}, usual: conduct{}, exact: true}
-	h.attempt = func(seed uint64, steps []Step, disturbances []Disturbance) *outcome {
-		return h.tryIn(newTrialTB(ctx, nil), seed, steps, disturbances)
-	}
+	h.attempt = h.try
+	h.newTB = func() *trialTB { return newTrialTB(ctx, nil) }
 	b.Repeats = 1
 	return h.run(ctx, &b)
 }

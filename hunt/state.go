@@ -24,16 +24,20 @@ type state map[comparison.Key]map[string]any
 // notState are resources that are not part of a state: what happened, who leads, and machines.
 var notState = []string{"events", "leases", "nodes", "csinodes", "apiservices", "flowschemas", "prioritylevelconfigurations"}
 
-// captureState reads the objects of all resources that were written. The record of writes may have lost the oldest.
-func (c *course) captureState(ctx context.Context, ignore func(kind, namespace, name string) bool) (state, error) {
-	cluster := c.cluster
-	client, err := dynamic.NewForConfig(cluster.Config())
+// capture keeps in an outcome the objects of all resources that were written, or only of some of them if only is not nil. The record of
+// writes may have lost the oldest.
+func (c *course) capture(ctx context.Context, out *outcome, only map[schema.GroupVersionResource]bool, ignore func(kind, namespace, name string) bool) error {
+	client, err := dynamic.NewForConfig(c.cluster.Config())
 	if err != nil {
-		return nil, err
+		return err
 	}
 	c.mu.Lock()
 	resources := slices.Collect(maps.Keys(c.resources))
 	c.mu.Unlock()
+	if only != nil {
+		resources = slices.DeleteFunc(resources, func(r schema.GroupVersionResource) bool { return !only[r] })
+	}
+	out.kinds = map[schema.GroupVersionResource]schema.GroupKind{}
 	var all []unstructured.Unstructured
 	for _, r := range slices.SortedFunc(slices.Values(resources), func(a, b schema.GroupVersionResource) int { return cmp.Compare(a.String(), b.String()) }) {
 		list, err := client.Resource(r).List(ctx, metav1.ListOptions{})
@@ -41,12 +45,16 @@ func (c *course) captureState(ctx context.Context, ignore func(kind, namespace, 
 			continue // its definition is gone, or it is no kind that is stored
 		}
 		if err != nil {
-			return nil, fmt.Errorf("listing %s: %w", r.GroupResource(), err)
+			return fmt.Errorf("reading the state at the end: listing %s: %w", r.GroupResource(), err)
+		}
+		if len(list.Items) > 0 {
+			out.kinds[r] = list.Items[0].GroupVersionKind().GroupKind()
 		}
 		all = append(all, list.Items...)
 	}
 	all = slices.DeleteFunc(all, func(o unstructured.Unstructured) bool { return ignore(o.GetKind(), o.GetNamespace(), o.GetName()) })
-	return named(all), nil
+	out.state = named(all)
+	return nil
 }
 
 // named gives the objects their keys. A name that the server has generated becomes its prefix and a number, in the order of the

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"minikcm.dev/minikcm"
 	"minikcm.dev/minikcm/internal/inflight"
 	"minikcm.dev/minikcm/internal/scenario/runrecord"
@@ -40,6 +42,12 @@ type outcome struct {
 	swings []string
 	// conduct has the misdeeds of the operator on its way.
 	conduct conduct
+	// touched are the resources that were written since the operator's start, writers the controllers that wrote, kinds the kinds of the
+	// objects at the end, and served what the API server serves, in an undisturbed run on a whole cluster.
+	touched map[schema.GroupVersionResource]bool
+	writers map[string]bool
+	kinds   map[schema.GroupVersionResource]schema.GroupKind
+	served  []schema.GroupVersionResource
 }
 
 // trial is one run.
@@ -51,19 +59,22 @@ type trial struct {
 	stop    func() error
 	seed    uint64
 	steps   []Step
-	out     *outcome
+	// parts are the parts of the cluster; nil: all.
+	parts *parts
+	out   *outcome
 }
 
 // try runs the steps of the workload with disturbances.
 func (h *hunter) try(seed uint64, steps []Step, disturbances []Disturbance) *outcome {
-	return h.tryIn(newTrialTB(h.t.Context(), h.t), seed, steps, disturbances)
+	return h.tryOn(nil, seed, steps, disturbances)
 }
 
-// tryIn is try with the test of the run.
-func (h *hunter) tryIn(tb *trialTB, seed uint64, steps []Step, disturbances []Disturbance) *outcome {
+// tryOn is try on a cluster of some parts; nil: all.
+func (h *hunter) tryOn(p *parts, seed uint64, steps []Step, disturbances []Disturbance) *outcome {
+	tb := h.newTB()
 	out := &outcome{disturbances: disturbances}
 	tb.within(func() {
-		r := &trial{hunter: h, t: tb, seed: seed, steps: steps, out: out}
+		r := &trial{hunter: h, t: tb, seed: seed, steps: steps, parts: p, out: out}
 		if err := r.run(tb.Context()); err != nil {
 			tb.Errorf("%v", err)
 		}
@@ -77,10 +88,11 @@ func (r *trial) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.cluster = r.newCluster(r.t, r.seed, scenario)
+	r.cluster = r.newCluster(r.t, r.seed, scenario, r.parts)
 	if len(r.operator.CRDs) > 0 {
 		r.cluster.CreateCRDs(r.operator.CRDs...)
 	}
+	r.cluster.Settle() // what the cluster does for itself comes before the operator's start
 	r.course = newCourse(r.cluster.Cluster, r.operator.User, r.out.disturbances)
 	r.cluster.WrapClients(func(user string, next http.RoundTripper) http.RoundTripper {
 		if user != r.operator.User {
@@ -111,8 +123,13 @@ func (r *trial) run(ctx context.Context) error {
 			return fmt.Errorf("at the end: %w", err)
 		}
 	}
-	if r.out.state, err = r.course.captureState(ctx, r.ignore); err != nil {
-		return fmt.Errorf("reading the state at the end: %w", err)
+	if err := r.course.capture(ctx, r.out, r.parts.reads(), r.ignore); err != nil {
+		return err
+	}
+	if len(r.out.disturbances) == 0 && r.parts == nil {
+		if r.out.served, err = servedResources(r.cluster.Client().Discovery()); err != nil {
+			return err
+		}
 	}
 	r.course.witness(r.out, r.operator.User, rest*3/5)
 	return r.course.propose(ctx, r.out)
@@ -132,7 +149,7 @@ func (r *trial) runSteps(ctx context.Context) error {
 
 // newCluster starts a cluster, as a scenario describes it unless that is nil. All clusters of a hunt have one identity, so that they
 // differ in nothing but what happens in them.
-func (h *hunter) newCluster(t testing.TB, seed uint64, scenario *scenarios.Scenario) *minikcmtest.Cluster {
+func (h *hunter) newCluster(t testing.TB, seed uint64, scenario *scenarios.Scenario, p *parts) *minikcmtest.Cluster {
 	t.Helper()
 	var opts []minikcmtest.Option
 	if scenario != nil {
@@ -145,6 +162,7 @@ func (h *hunter) newCluster(t testing.TB, seed uint64, scenario *scenarios.Scena
 	opts = append(append(opts, minikcmtest.WithVirtualTime()), h.cluster...)
 	return minikcmtest.New(t, append(opts, minikcmtest.WithOptions(func(o *minikcm.Options) {
 		o.Clock.Driven, o.Seed, o.Security.Identity = true, seed, h.identity
+		p.apply(o)
 	}))...)
 }
 
@@ -159,7 +177,7 @@ func (r *trial) note() {
 func (c *course) note(out *outcome) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	out.calls, out.watched, out.unmet = c.calls, c.watched, c.planned
+	out.calls, out.watched, out.unmet, out.touched, out.writers = c.calls, c.watched, c.planned, c.touched, c.writers
 	if c.undoing > 0 { // the run has ended before an act was over, which is the user's fault
 		out.unmet = append(out.unmet, out.disturbances...)
 		out.void = true

@@ -77,3 +77,21 @@ func FuzzReadLog(f *testing.F) {
 		}
 	})
 }
+
+// What history skips has another key.
+func TestMayHavePrefix(t *testing.T) {
+	encoded, err := proto.Marshal(&mvccpb.KeyValue{Key: []byte("/pods/a"), Value: []byte("/secrets/v"), ModRevision: 7})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for prefix, want := range map[string]bool{"": true, "/pods/": true, "/pods/a": true, "/pods/ab": false, "/secrets/": false} {
+		if got := mayHavePrefix(encoded, prefix); got != want {
+			t.Errorf("the prefix %q: %v, want %v", prefix, got, want)
+		}
+	}
+	for name, unreadable := range map[string]string{"another field first": "\x10\x07\x0a\x05/pods", "no tag": "", "cut off": "\x0a\x09/pods"} {
+		if !mayHavePrefix([]byte(unreadable), "/secrets/") {
+			t.Errorf("%s: it is skipped, and not decoded", name)
+		}
+	}
+}

@@ -12,6 +12,7 @@ import (
 	"go.etcd.io/etcd/server/v3/storage/backend"
 	"go.etcd.io/etcd/server/v3/storage/mvcc"
 	"go.etcd.io/etcd/server/v3/storage/schema"
+	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 )
 
@@ -60,6 +61,9 @@ func rangeEvents(b backend.Backend, prefix string, first, end []byte) ([]Event, 
 			continue
 		}
 		last = revisions[i]
+		if !mayHavePrefix(value, prefix) {
+			continue
+		}
 		var kv mvccpb.KeyValue
 		// Unmarshal copies the value, which is mapped memory of the database.
 		if err := proto.Unmarshal(value, &kv); err != nil {
@@ -76,6 +80,18 @@ func rangeEvents(b backend.Backend, prefix string, first, end []byte) ([]Event, 
 		events = append(events, event)
 	}
 	return events, nil
+}
+
+// mayHavePrefix reports whether an encoded KeyValue has a key with the prefix, without decoding the rest: a watch that begins in
+// the past reads the revisions of all keys. It is true for an encoding that does not begin with the key, as etcd's does.
+func mayHavePrefix(encoded []byte, prefix string) bool {
+	const keyField = 1
+	number, kind, n := protowire.ConsumeTag(encoded)
+	if number != keyField || kind != protowire.BytesType {
+		return true
+	}
+	key, n := protowire.ConsumeBytes(encoded[n:])
+	return n < 0 || bytes.HasPrefix(key, []byte(prefix))
 }
 
 // readPrevious returns the key's state before revision, nil if there was none, or a

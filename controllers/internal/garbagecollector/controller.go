@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/klog/v2"
+	config "k8s.io/kube-controller-manager/config/v1alpha1"
 
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/clock/informers"
@@ -63,6 +64,7 @@ type Controller struct {
 	tags      *fingerprints
 	monitors  *monitors
 	keeper    *keeper
+	ignored   []config.GroupResource
 	events    record.EventRecorder
 	// objects processes the objects that may need an action. Its keys are UIDs.
 	objects loop.Loop
@@ -87,6 +89,7 @@ func build(p *controller.Parts) error {
 		api:       &api{metadata: metadataClient},
 		discovery: p.Client.Discovery(),
 		keeper:    newKeeper(p.Ledger),
+		ignored:   p.Settings.GarbageCollectorController.GCIgnoredResources,
 		events:    p.Recorder.For(p.Name),
 		started:   make(chan struct{}),
 	}

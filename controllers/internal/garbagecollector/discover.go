@@ -51,7 +51,7 @@ func (c *Controller) readDiscovery(ctx context.Context) (result loop.Result, com
 	if err != nil {
 		return loop.Result{}, false, err
 	}
-	kinds := Kinds(groups)
+	kinds := Kinds(groups, c.ignored...)
 	if len(kinds) == 0 {
 		return loop.Result{}, false, errors.New("discovering the API's resources: none can be listed, watched and deleted")
 	}

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/restmapper"
+	config "k8s.io/kube-controller-manager/config/v1alpha1"
 
 	"minikcm.dev/minikcm/controllers/internal/garbagecollector/graph"
 )
@@ -40,15 +41,15 @@ func groupResources(groups []*metav1.APIGroup, lists []*metav1.APIResourceList) 
 }
 
 // Kinds returns the resources that can be listed, watched and deleted, each in the
-// preferred version of its group. It excludes Events: they are many, and they expire.
-func Kinds(groups []*restmapper.APIGroupResources) []Kind {
+// preferred version of its group. It excludes Events, which are many and expire, and the ignored resources.
+func Kinds(groups []*restmapper.APIGroupResources, ignored ...config.GroupResource) []Kind {
 	found := map[schema.GroupResource]Kind{}
 	for _, group := range groups {
 		for _, version := range preferredFirst(group.Group) {
 			gv := schema.GroupVersion{Group: group.Group.Name, Version: version}
 			for _, r := range group.VersionedResources[version] {
 				gvr := gv.WithResource(r.Name)
-				if _, known := found[gvr.GroupResource()]; known || !collectable(gvr, r) {
+				if _, known := found[gvr.GroupResource()]; known || !collectable(gvr, r) || slices.Contains(ignored, config.GroupResource(gvr.GroupResource())) {
 					continue
 				}
 				found[gvr.GroupResource()] = Kind{Resource: gvr, Kind: gv.WithKind(r.Kind), Namespaced: r.Namespaced}
