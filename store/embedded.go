@@ -18,11 +18,8 @@ import (
 type EmbeddedOptions struct {
 	// DataDir is the data directory, in etcd's layout, of a store that survives restarts; a
 	// write is acknowledged after an fsync. Empty means an ephemeral store: it uses a
-	// temporary directory, without fsync, and Close removes it.
+	// temporary directory, without fsync and without a raft log, and Close removes it.
 	DataDir string
-	// Sequential is set if the writes come one after another, as on virtual time with turns. An
-	// ephemeral store then has no raft log, whose batches only help writes that come at once.
-	Sequential bool
 	// QuotaBytes limits the size of the database. Beyond it, writes fail with ErrNoSpace in
 	// an UnavailableError while the store compacts all history and defragments the
 	// database; writes succeed again once that has freed enough. 0 means 8 GiB.
@@ -46,10 +43,9 @@ func (e *InUseError) Error() string {
 	return fmt.Sprintf("data directory %s is in use by another process", e.DataDir)
 }
 
-// Embedded is an etcd in this process, with no listener. It is a server of one member, and writes
-// go through its raft log as any client's would; with Sequential, an ephemeral store is etcd's
-// storage without that log. Reads and watches use the applied state
-// directly. Such reads are linearizable: this process is the only client of the only
+// Embedded is an etcd in this process, with no listener. With a data directory it is a server of one
+// member, and writes go through its raft log as any client's would; an ephemeral store is etcd's
+// storage without that log. Reads and watches use the applied state directly. Such reads are linearizable: this process is the only client of the only
 // member, and a write is acknowledged after it is applied, so the applied state includes
 // every acknowledged write.
 type Embedded struct {
@@ -99,7 +95,7 @@ func (s *Embedded) open(ctx context.Context, opts EmbeddedOptions) error {
 
 // start starts the engine and the hub that follows it.
 func (s *Embedded) start(ctx context.Context, dir string, opts EmbeddedOptions) error {
-	if opts.DataDir != "" || !opts.Sequential {
+	if opts.DataDir != "" {
 		r, err := startReplicated(ctx, etcdConfig(dir, opts, s.failure), s.failure)
 		if r != nil {
 			s.engine = r

@@ -9,7 +9,7 @@ import (
 
 // engine is the etcd of an Embedded. It applies writes to etcd's storage, from which the Embedded
 // reads the applied state. It is a whole server (replicated), which logs each write before it
-// applies it, or, for ephemeral stores with Sequential, etcd's storage alone (direct).
+// applies it, or, for ephemeral stores, etcd's storage alone (direct).
 type engine interface {
 	kv() mvcc.WatchableKV
 	backend() backend.Backend

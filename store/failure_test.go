@@ -16,7 +16,6 @@ import (
 // become unavailable and return the reason, watches must end, and Close must return.
 func TestFailure(t *testing.T) {
 	t.Run("ephemeral", func(t *testing.T) { testFailure(t, EmbeddedOptions{}) })
-	t.Run("without a log", func(t *testing.T) { testFailure(t, EmbeddedOptions{Sequential: true}) })
 	t.Run("durable", func(t *testing.T) { testFailure(t, EmbeddedOptions{DataDir: t.TempDir()}) })
 }
 

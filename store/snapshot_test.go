@@ -85,11 +85,11 @@ func TestSnapshotRoundTrip(t *testing.T) {
 		} {
 			return storetest.StartEmbedded(t, store.EmbeddedOptions{})
 		},
-		"embedded without a log": func(t *testing.T) interface {
+		"embedded with a data directory": func(t *testing.T) interface {
 			store.Store
 			store.Snapshotter
 		} {
-			return storetest.StartEmbedded(t, store.EmbeddedOptions{Sequential: true})
+			return storetest.StartEmbedded(t, store.EmbeddedOptions{DataDir: t.TempDir()})
 		},
 		"etcd": func(t *testing.T) interface {
 			store.Store
@@ -133,7 +133,7 @@ func TestSnapshotRoundTrip(t *testing.T) {
 
 // The next write follows the raised revision, and older revisions are compacted.
 func TestRestoreRaisesRevision(t *testing.T) {
-	s := storetest.StartEmbedded(t, store.EmbeddedOptions{Sequential: true})
+	s := storetest.StartEmbedded(t, store.EmbeddedOptions{})
 	fill(t, s)
 	want := mustList(t, s, 0)
 	path, _ := takeSnapshot(t, s)

@@ -53,13 +53,13 @@ func isNil(err error) bool { return err == nil }
 
 // History that fills the quota is compacted, and the store accepts writes again.
 func TestSpaceOfHistory(t *testing.T) {
-	t.Run("server", func(t *testing.T) { testSpaceOfHistory(t, false) })
-	t.Run("without a log", func(t *testing.T) { testSpaceOfHistory(t, true) })
+	t.Run("ephemeral", func(t *testing.T) { testSpaceOfHistory(t, "") })
+	t.Run("durable", func(t *testing.T) { testSpaceOfHistory(t, t.TempDir()) })
 }
 
-func testSpaceOfHistory(t *testing.T, sequential bool) {
+func testSpaceOfHistory(t *testing.T, dir string) {
 	ctx := storetest.Context(t)
-	s := storetest.StartEmbedded(t, store.EmbeddedOptions{QuotaBytes: smallQuota, Sequential: sequential})
+	s := storetest.StartEmbedded(t, store.EmbeddedOptions{QuotaBytes: smallQuota, DataDir: dir})
 	for range 3 {
 		putUntil(ctx, t, s, "/big", isNoSpace)
 		if _, err := s.Get(ctx, "/big", 0); err != nil {
@@ -125,13 +125,13 @@ func fillWithObjects(ctx context.Context, t *testing.T, s store.Store) (keep int
 
 // Objects that fill the quota are kept. Deleting some of them makes room for others.
 func TestSpaceOfObjects(t *testing.T) {
-	t.Run("server", func(t *testing.T) { testSpaceOfObjects(t, false) })
-	t.Run("without a log", func(t *testing.T) { testSpaceOfObjects(t, true) })
+	t.Run("ephemeral", func(t *testing.T) { testSpaceOfObjects(t, "") })
+	t.Run("durable", func(t *testing.T) { testSpaceOfObjects(t, t.TempDir()) })
 }
 
-func testSpaceOfObjects(t *testing.T, sequential bool) {
+func testSpaceOfObjects(t *testing.T, dir string) {
 	ctx := storetest.Context(t)
-	s := storetest.StartEmbedded(t, store.EmbeddedOptions{QuotaBytes: smallQuota, Sequential: sequential})
+	s := storetest.StartEmbedded(t, store.EmbeddedOptions{QuotaBytes: smallQuota, DataDir: dir})
 	keep := fillWithObjects(ctx, t, s)
 	putUntil(ctx, t, s, "/new", isNil)
 	after, err := s.List(ctx, "/", store.ListOptions{KeysOnly: true})
@@ -142,13 +142,13 @@ func testSpaceOfObjects(t *testing.T, sequential bool) {
 
 // A compaction between the deletions and the next write does not hide the free space.
 func TestSpaceOfObjectsAfterCompaction(t *testing.T) {
-	t.Run("server", func(t *testing.T) { testSpaceOfObjectsAfterCompaction(t, false) })
-	t.Run("without a log", func(t *testing.T) { testSpaceOfObjectsAfterCompaction(t, true) })
+	t.Run("ephemeral", func(t *testing.T) { testSpaceOfObjectsAfterCompaction(t, "") })
+	t.Run("durable", func(t *testing.T) { testSpaceOfObjectsAfterCompaction(t, t.TempDir()) })
 }
 
-func testSpaceOfObjectsAfterCompaction(t *testing.T, sequential bool) {
+func testSpaceOfObjectsAfterCompaction(t *testing.T, dir string) {
 	ctx := storetest.Context(t)
-	s := storetest.StartEmbedded(t, store.EmbeddedOptions{QuotaBytes: smallQuota, Sequential: sequential})
+	s := storetest.StartEmbedded(t, store.EmbeddedOptions{QuotaBytes: smallQuota, DataDir: dir})
 	fillWithObjects(ctx, t, s)
 	list, err := s.List(ctx, "/", store.ListOptions{KeysOnly: true})
 	if err != nil {

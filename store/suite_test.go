@@ -11,11 +11,6 @@ func TestSuite(t *testing.T) {
 	t.Run("embedded", func(t *testing.T) {
 		storetest.Run(t, func(t *testing.T) store.Store { return storetest.StartEmbedded(t, store.EmbeddedOptions{}) })
 	})
-	t.Run("embedded without a log", func(t *testing.T) {
-		storetest.Run(t, func(t *testing.T) store.Store {
-			return storetest.StartEmbedded(t, store.EmbeddedOptions{Sequential: true})
-		})
-	})
 	t.Run("embedded with a data directory", func(t *testing.T) {
 		storetest.Run(t, func(t *testing.T) store.Store {
 			return storetest.StartEmbedded(t, store.EmbeddedOptions{DataDir: t.TempDir()})

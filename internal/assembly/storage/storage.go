@@ -52,7 +52,7 @@ func Open(ctx context.Context, o *Options, t *timing.Timing, guard *Guard) (*Sto
 		}
 		s.Store, s.Snapshots = external, external
 	} else {
-		opts := store.EmbeddedOptions{Logger: o.Logger, Snapshot: o.Snapshot, RevisionBump: o.RevisionBump, Sequential: t.Ledger.TakesTurns()}
+		opts := store.EmbeddedOptions{Logger: o.Logger, Snapshot: o.Snapshot, RevisionBump: o.RevisionBump}
 		if o.DataDir != "" {
 			opts.DataDir = etcdDir(o.DataDir)
 		}
