@@ -114,8 +114,10 @@ func newCourse(cluster *minikcm.Cluster, operator string, planned []Disturbance)
 		c.mu.Lock()
 		c.wroteLocked(w)
 		c.touched[schema.GroupVersionResource(w.Resource)] = true
-		if m, err := meta.Accessor(object); err == nil && m.GetGenerateName() != "" {
-			c.generated[m.GetName()] = m.GetGenerateName() + "*"
+		if m, err := meta.Accessor(object); err == nil {
+			if same, ok := chosen(m.GetName(), m.GetGenerateName()); ok {
+				c.generated[m.GetName()] = same
+			}
 		}
 		due := c.noteLocked(w, object)
 		c.mu.Unlock()

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
@@ -91,6 +92,18 @@ func TestGeneratedNames(t *testing.T) {
 	d := differences(less, one)
 	if !slices.ContainsFunc(d, func(d difference) bool { return d.without == "exists" && d.name == "default/a-*2" }) {
 		t.Errorf("one object less differs in %v", d)
+	}
+	for name, want := range map[string]string{
+		"pvc-0b5a2a41-8f1e-4b53-9c2c-1f0f2a9a7f10":                             "pvc-*", // of a claim's UID
+		"csi-9eced8043d18afda938cce7a40c3bf2f688aeae5d2a20a116fb5869b6d84cf1d": "csi-*", // of a volume's and a node's name
+		"a-xxxxx":            "a-*",
+		"web-69899ccd4":      "web-69899ccd4", // of a template
+		"a":                  "a",
+		"0b5a2a41-8f1e-4b53": "0b5a2a41-8f1e-4b53",
+	} {
+		if got := nameOf(&metav1.ObjectMeta{Name: name, GenerateName: "a-"}); got != want {
+			t.Errorf("%s is %s in all runs, want %s", name, got, want)
+		}
 	}
 }
 

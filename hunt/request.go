@@ -7,7 +7,9 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"regexp"
 	"slices"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -72,10 +74,11 @@ func (a *asked) point(req *http.Request) (Point, error) {
 
 // nameOf returns an object's name as it is the same in all runs.
 func nameOf(m *metav1.ObjectMeta) string {
-	if m.GenerateName != "" {
+	if m.Name == "" && m.GenerateName != "" {
 		return m.GenerateName + "*"
 	}
-	return m.Name
+	same, _ := chosen(m.Name, m.GenerateName)
+	return same
 }
 
 // bodyMeta returns the metadata of the object in a request's body, in JSON or protobuf.
@@ -120,4 +123,19 @@ func statusResponse(req *http.Request, err *apierrors.StatusError) *http.Respons
 		StatusCode: int(status.Code), Status: fmt.Sprintf("%d %s", status.Code, http.StatusText(int(status.Code))), Proto: "HTTP/2.0", ProtoMajor: 2,
 		Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)), Request: req,
 	}
+}
+
+// derived are names that follow from a UID, or from the sum of what the cluster has chosen: those of provisioned volumes and of their
+// attachments.
+var derived = regexp.MustCompile(`^(.+-)(?:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{64})$`)
+
+// chosen returns the name that an object has in all runs, if a run has chosen its name: the beginning and an asterisk.
+func chosen(name, generateName string) (same string, ok bool) {
+	if generateName != "" && strings.HasPrefix(name, generateName) {
+		return generateName + "*", true
+	}
+	if m := derived.FindStringSubmatch(name); m != nil {
+		return m[1] + "*", true
+	}
+	return name, false
 }

@@ -62,8 +62,8 @@ func (c *course) capture(ctx context.Context, out *outcome, only map[schema.Grou
 func named(all []unstructured.Unstructured) state {
 	generated := map[string]string{}
 	for _, o := range all {
-		if prefix := o.GetGenerateName(); prefix != "" && strings.HasPrefix(o.GetName(), prefix) {
-			generated[o.GetName()] = prefix + "*"
+		if same, ok := chosen(o.GetName(), o.GetGenerateName()); ok {
+			generated[o.GetName()] = same
 		}
 	}
 	type one struct {
