@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -33,6 +34,8 @@ type subject struct {
 	resource schema.GroupVersionResource
 	last     runtime.Object // its newest state
 	users    bool           // a user has created it, not the operator
+	// kept says that it had finalizers before it was deleted.
+	kept bool
 }
 
 // subjectKey names an object as an act does.
@@ -62,6 +65,9 @@ func (c *course) noteLocked(w *minikcm.Write, object runtime.Object) (due bool) 
 	}
 	if s != nil {
 		s.last = object
+		if m, err := meta.Accessor(object); err == nil && len(m.GetFinalizers()) > 0 && m.GetDeletionTimestamp() == nil {
+			s.kept = true
+		}
 	}
 	return false
 }
@@ -96,9 +102,13 @@ func (c *course) act(d *Disturbance) {
 	if s != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), actLimit)
 		defer cancel()
-		if d.Action == Edit {
+		switch d.Action {
+		case Edit:
 			err = c.edit(ctx, s, d)
-		} else {
+		case DeletePods:
+			c.deletePodsLater(s, d)
+			err = nil
+		default:
 			err = c.recreate(ctx, s, d)
 		}
 	}
@@ -118,6 +128,10 @@ func (c *course) on(s *subject, namespace string) (dynamic.ResourceInterface, er
 	return client.Resource(s.resource).Namespace(namespace), nil
 }
 
+// finalizersPath is a field without which the operator may not see the object's deletion: if that comes before the field is changed back,
+// what follows is the user's fault.
+const finalizersPath = "metadata.finalizers"
+
 // edit changes a field, and changes it back later.
 func (c *course) edit(ctx context.Context, s *subject, d *Disturbance) error {
 	namespace, name := splitRef(d.Object)
@@ -128,6 +142,9 @@ func (c *course) edit(ctx context.Context, s *subject, d *Disturbance) error {
 	object, err := objects.Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return err
+	}
+	if d.Path == finalizersPath && object.GetDeletionTimestamp() != nil {
+		return fmt.Errorf("%s is being deleted", d.Object)
 	}
 	path := strings.Split(d.Path, ".")
 	before, _, err := unstructured.NestedFieldNoCopy(object.Object, path...)
@@ -147,7 +164,9 @@ func (c *course) edit(ctx context.Context, s *subject, d *Disturbance) error {
 	c.cluster.Clock().AfterFunc(holdTime, func() {
 		c.later(func(ctx context.Context) {
 			// If the object is gone, there is nothing to change back.
-			_, _ = objects.Patch(ctx, name, types.MergePatchType, mergePatch(path, string(back)), metav1.PatchOptions{})
+			if _, err := objects.Patch(ctx, name, types.MergePatchType, mergePatch(path, string(back)), metav1.PatchOptions{}); err != nil && d.Path == finalizersPath {
+				return // the act is never over, so that the run says nothing
+			}
 			c.mu.Lock()
 			defer c.mu.Unlock()
 			c.undoing--

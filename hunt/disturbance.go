@@ -22,6 +22,23 @@ const (
 	ServerError Action = "server error at"
 	// LostAnswer answers the write, which happens, with 504.
 	LostAnswer Action = "lost answer of"
+	// TooManyRequests refuses the write with 429, as if client-go's own repetitions had not helped.
+	TooManyRequests Action = "too many requests at"
+	// WebhookDenial refuses the write with 403, as a validating webhook does.
+	WebhookDenial Action = "webhook denial of"
+	// WebhookOutage refuses the write, and for thirty seconds all creates and changes of its resource, with 500, as if the webhook that is
+	// called for them did not answer.
+	WebhookOutage Action = "webhook outage at"
+	// QuotaExceeded refuses the create, and for thirty seconds all creates of its resource in the namespace, with 403, as a ResourceQuota
+	// does.
+	QuotaExceeded Action = "quota exceeded at"
+	// SlowAnswer answers the write, which happens at once, ten seconds later.
+	SlowAnswer Action = "slow answer of"
+	// LateArrival ends the operator before the write, which happens twenty seconds later: the next life works then, as a new leader
+	// does when the last write of the old one arrives.
+	LateArrival Action = "late arrival of"
+	// RepeatedEvents lets the watches of a resource expire a second after the write: the operator lists again, and sees each object once more.
+	RepeatedEvents Action = "repeated events of"
 	// LateEvents holds back the events of a resource from the moment before the write on, for thirty seconds.
 	LateEvents Action = "late events of"
 	// MissedEvents is LateEvents, and then the watch has expired: the operator lists again, and what happened in between is
@@ -32,6 +49,8 @@ const (
 	StaleRestart Action = "stale restart with"
 	// Edit changes a field of an object after the write, as a user does, and changes it back thirty seconds later.
 	Edit Action = "edit of"
+	// DeletePods deletes, twenty seconds after the write, the pods of a Deployment, StatefulSet, DaemonSet or ReplicaSet.
+	DeletePods Action = "deletion of the pods of"
 	// Recreate deletes an object after the write, and creates it again when it is gone.
 	Recreate Action = "recreation of"
 )
@@ -74,11 +93,11 @@ type Disturbance struct {
 // String returns the disturbance in the form that ParseDisturbance reads.
 func (d Disturbance) String() string {
 	switch d.Action {
-	case LateEvents, MissedEvents:
+	case LateEvents, MissedEvents, RepeatedEvents:
 		return fmt.Sprintf("%s %s from %s", d.Action, d.Resource, d.At)
 	case Edit:
 		return fmt.Sprintf("%s %s %s: %s=%s for thirty seconds, from %s", d.Action, d.Resource, d.Object, d.Path, d.Value, d.At)
-	case Recreate:
+	case Recreate, DeletePods:
 		return fmt.Sprintf("%s %s %s from %s", d.Action, d.Resource, d.Object, d.At)
 	case StaleRestart:
 		return fmt.Sprintf("%s %s as before %s, after %s", d.Action, d.Resource, d.Since, d.At)
@@ -93,16 +112,16 @@ var forms = []struct {
 	pattern *regexp.Regexp
 	read    func(m []string) Disturbance
 }{
-	{regexp.MustCompile(`^(crash before|crash after|conflict at|server error at|lost answer of) ` + point + `$`), func(m []string) Disturbance {
+	{regexp.MustCompile(`^(crash before|crash after|conflict at|server error at|lost answer of|too many requests at|webhook denial of|webhook outage at|quota exceeded at|slow answer of|late arrival of) ` + point + `$`), func(m []string) Disturbance {
 		return Disturbance{Action: Action(m[1]), At: readPoint(m[2:])}
 	}},
-	{regexp.MustCompile(`^(late events of|missed events of) (\S+) from ` + point + `$`), func(m []string) Disturbance {
+	{regexp.MustCompile(`^(late events of|missed events of|repeated events of) (\S+) from ` + point + `$`), func(m []string) Disturbance {
 		return Disturbance{Action: Action(m[1]), Resource: m[2], At: readPoint(m[3:])}
 	}},
 	{regexp.MustCompile(`^(edit of) (\S+) (\S+): ([^\s=]+)=(.*?) for thirty seconds, from ` + point + `$`), func(m []string) Disturbance {
 		return Disturbance{Action: Action(m[1]), Resource: m[2], Object: m[3], Path: m[4], Value: m[5], At: readPoint(m[6:])}
 	}},
-	{regexp.MustCompile(`^(recreation of) (\S+) (\S+) from ` + point + `$`), func(m []string) Disturbance {
+	{regexp.MustCompile(`^(recreation of|deletion of the pods of) (\S+) (\S+) from ` + point + `$`), func(m []string) Disturbance {
 		return Disturbance{Action: Action(m[1]), Resource: m[2], Object: m[3], At: readPoint(m[4:])}
 	}},
 	{regexp.MustCompile(`^(stale restart with) (\S+) as before ` + point + `, after ` + point + `$`), func(m []string) Disturbance {

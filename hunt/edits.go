@@ -25,8 +25,8 @@ const (
 type edit struct{ path, value string }
 
 // possibleActs returns what users can do to the objects of an undisturbed run that is over, without the writes at which they do it:
-// recreate what they have created and the operator watches, change the fields of custom resources by their schemas, and take labels
-// and owner references from what the operator has created.
+// recreate what they have created and the operator watches, change the fields of custom resources by their schemas and take the
+// finalizers, take labels and owner references from what the operator has created, scale it down, and delete its pods.
 func (c *course) possibleActs(ctx context.Context) ([]Disturbance, error) {
 	schemas, err := c.schemas(ctx)
 	if err != nil {
@@ -54,11 +54,20 @@ func (c *course) possibleActs(ctx context.Context) ([]Disturbance, error) {
 			if len(o.GetOwnerReferences()) > 0 {
 				edits = append(edits, edit{"metadata.ownerReferences", "null"})
 			}
+			if n, ok, _ := unstructured.NestedInt64(object, "spec", "replicas"); ok && n > 0 && s.resource.Group == "apps" {
+				edits = append(edits, edit{"spec.replicas", "0"})
+			}
+			if runsPods(s.resource) && c.touched[podsResource] {
+				acts = append(acts, Disturbance{Action: DeletePods, Resource: resource, Object: ref})
+			}
 		case c.watched[resource]:
 			acts = append(acts, Disturbance{Action: Recreate, Resource: resource, Object: ref})
 			properties, _, _ := unstructured.NestedMap(schemas[s.resource], "properties", "spec")
 			spec, _, _ := unstructured.NestedMap(object, "spec")
 			edits = editsOf(properties, spec, "spec", 0)
+			if s.kept {
+				edits = append([]edit{{finalizersPath, "null"}}, edits...)
+			}
 		}
 		for _, e := range edits[:min(len(edits), maxEdits)] {
 			acts = append(acts, Disturbance{Action: Edit, Resource: resource, Object: ref, Path: e.path, Value: e.value})
@@ -109,11 +118,31 @@ func editsOf(properties, object map[string]any, path string, depth int) []edit {
 		if other, ok := otherValue(field, value); ok {
 			edits = append(edits, edit{at, other})
 		}
+		if more, ok := greaterValue(field, value); ok {
+			edits = append(edits, edit{at, more})
+		}
 		if present && !slices.Contains(required, name) && fmt.Sprint(field["default"]) != fmt.Sprint(value) {
 			edits = append(edits, edit{at, "null"})
 		}
 	}
 	return edits
+}
+
+// greaterValue returns the value of a number that is greater by one, in JSON, if the schema allows it.
+func greaterValue(field map[string]any, value any) (string, bool) {
+	var n int64
+	switch v := value.(type) {
+	case int64:
+		n = v
+	case float64:
+		n = int64(v)
+	default:
+		return "", false
+	}
+	if limit, limited := field["maximum"]; field["type"] != "integer" || limited && fmt.Sprint(limit) == fmt.Sprint(n) {
+		return "", false
+	}
+	return fmt.Sprint(n + 1), true
 }
 
 // otherValue returns, in JSON, the least value that a field can have, if that is another one.

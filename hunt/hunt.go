@@ -67,6 +67,7 @@ type settings struct {
 	ignore   func(kind, namespace, name string) bool
 	// repeats is how often a run with a finding is repeated if it is not exact.
 	repeats int
+	without map[Action]bool
 	// tests says that regression tests are written.
 	tests bool
 }
@@ -94,10 +95,19 @@ func Ignoring(ignore func(kind, namespace, name string) bool) Option {
 	return func(s *settings) { s.ignore = ignore }
 }
 
+// Without leaves out disturbances by their actions: for example QuotaExceeded, if an operator is meant to give up then.
+func Without(actions ...Action) Option {
+	return func(s *settings) {
+		for _, action := range actions {
+			s.without[action] = true
+		}
+	}
+}
+
 const defaultTrials = 500
 
 func newSettings(opts []Option) settings {
-	s := settings{trials: defaultTrials, seed: 1, parallel: runtime.GOMAXPROCS(0), ignore: func(string, string, string) bool { return false }}
+	s := settings{trials: defaultTrials, seed: 1, parallel: runtime.GOMAXPROCS(0), ignore: func(string, string, string) bool { return false }, without: map[Action]bool{}}
 	for _, change := range opts {
 		change(&s)
 	}

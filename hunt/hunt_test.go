@@ -93,6 +93,44 @@ func TestFindings(t *testing.T) {
 	}
 }
 
+// Refusals, slow answers, late writes and repeated events mislead operators that give up, create by generated names, or count, and no
+// sound one.
+func TestAnswers(t *testing.T) {
+	t.Parallel()
+	one := hunt.Workload{Steps: []hunt.Step{create(shop("corner", 1))}}
+	for replay, test := range map[string]struct {
+		operator hunt.Operator
+		words    []string
+	}{
+		"quota exceeded at create secrets default/corner":                    {resigned, []string{"refused write", "Secret default/corner does not exist, undisturbed it does"}},
+		"webhook denial of create secrets default/corner":                    {resigned, []string{"refused write", `ConfigMap default/corner: data.failed is "yes"`}},
+		"late arrival of create secrets default/corner-*":                    {forgetful, []string{"late write", "Secret default/corner-*2 exists", "create secrets default/corner-* arrives: 201"}},
+		"repeated events of configmaps from create secrets default/visit-*":  {counted, []string{"repeated events", "Secret default/visit-*2 exists"}},
+		"quota exceeded at create secrets default/corner-0":                  {sound, nil},
+		"webhook denial of create secrets default/corner-0":                  {sound, nil},
+		"webhook outage at create secrets default/corner-0":                  {sound, nil},
+		"too many requests at create secrets default/corner-0":               {sound, nil},
+		"slow answer of create secrets default/corner-0":                     {sound, nil},
+		"late arrival of create secrets default/corner-0":                    {sound, nil},
+		"late arrival of update configmaps default/corner":                   {sound, nil},
+		"repeated events of configmaps from create secrets default/corner-0": {sound, nil},
+		"repeated events of secrets from update configmaps default/corner":   {sound, nil},
+	} {
+		t.Run(replay, func(t *testing.T) {
+			t.Parallel()
+			found := hearing(t, func(t testing.TB) { hunt.Replay(t, test.operator, one, []string{replay}) })
+			if test.words == nil && found != "" {
+				t.Error(found)
+			}
+			for _, words := range test.words {
+				if !strings.Contains(found, words) {
+					t.Errorf("the finding has no %q:\n%s", words, found)
+				}
+			}
+		})
+	}
+}
+
 // What an operator does wrong on its way is found, and not found in the undisturbed run.
 func TestConduct(t *testing.T) {
 	t.Parallel()
@@ -168,6 +206,19 @@ func TestActs(t *testing.T) {
 		hunt.Replay(t, sound, one, []string{"recreation of pods default/none from create secrets default/corner-0"})
 	}); !strings.Contains(found, "its object does not exist") {
 		t.Errorf("an object that does not exist is created again: %q", found)
+	}
+}
+
+// Pods that go, and a Deployment that a user scales down, come back, and so does the operator that has seen it, unless it gives up.
+func TestPods(t *testing.T) {
+	t.Parallel()
+	one := hunt.Workload{Steps: []hunt.Step{create(shop("corner", 2))}}
+	const deleted = "deletion of the pods of deployments.apps default/corner from create deployments.apps default/corner"
+	for _, act := range []string{deleted, "edit of deployments.apps default/corner: spec.replicas=0 for thirty seconds, from update configmaps default/corner"} {
+		hunt.Replay(t, hosting, one, []string{act})
+	}
+	if found := hearing(t, func(t testing.TB) { hunt.Replay(t, shutting, one, []string{deleted}) }); !strings.Contains(found, `ConfigMap default/corner: data.closed is "yes"`) {
+		t.Errorf("the pods of the shop were deleted: %q", found)
 	}
 }
 

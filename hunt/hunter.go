@@ -159,7 +159,10 @@ func (h *hunter) hunt() {
 		defer relaxGC()()
 		h.leaveOut()
 	}
-	singles := plan(h.points, watchedOf(h.base), h.base.acts)
+	singles := slices.DeleteFunc(plan(h.points, watchedOf(h.base), h.base.acts), func(d Disturbance) bool { return h.without[d.Action] })
+	if len(singles) == 0 {
+		return
+	}
 	list := make([][]Disturbance, 0, h.trials)
 	for _, d := range singles {
 		list = append(list, []Disturbance{d})

@@ -78,6 +78,9 @@ type course struct {
 	due        []func(context.Context)
 	recreating map[string]func(context.Context)
 	undoing    int
+	refusals   refusals
+	// outside says that the operator is a program, whose requests may take any time.
+	outside bool
 	// resources are those that were written, except notState.
 	resources map[schema.GroupVersionResource]bool
 	// touched are those that were written since the course began, and writers the cluster's controllers that wrote at any time.
@@ -108,7 +111,7 @@ type life struct {
 func newCourse(cluster *minikcm.Cluster, operator string, planned []Disturbance) *course {
 	c := &course{
 		cluster: cluster, ledger: cluster.Ledger(), begin: cluster.Clock().Now(), planned: slices.Clone(planned),
-		met: map[Point]int{}, watched: map[string]bool{}, generated: map[string]string{}, operator: operator, subjects: map[string]*subject{}, recreating: map[string]func(context.Context){}, resources: map[schema.GroupVersionResource]bool{}, touched: map[schema.GroupVersionResource]bool{}, writers: map[string]bool{}, wake: func() {},
+		met: map[Point]int{}, watched: map[string]bool{}, generated: map[string]string{}, operator: operator, subjects: map[string]*subject{}, recreating: map[string]func(context.Context){}, resources: map[schema.GroupVersionResource]bool{}, touched: map[schema.GroupVersionResource]bool{}, writers: map[string]bool{}, refusals: refusals{}, wake: func() {},
 	}
 	cluster.Writes().ObserveObjects(func(w *minikcm.Write, _, object runtime.Object) {
 		c.mu.Lock()

@@ -218,6 +218,86 @@ var swinging = operatorOf(func(ctx context.Context, k client.Client, s *corev1.C
 	return ctrl.Result{RequeueAfter: 5 * time.Second}, k.Update(ctx, till)
 })
 
+// resigned creates the till of a shop, and notes that it gives up when that is refused.
+var resigned = operatorOf(func(ctx context.Context, k client.Client, s *corev1.ConfigMap, _ ctrl.Request) (ctrl.Result, error) {
+	if s == nil || s.Data["failed"] != "" {
+		return ctrl.Result{}, nil
+	}
+	err := k.Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: s.Name}})
+	if apierrors.IsForbidden(err) {
+		s.Data["failed"] = "yes"
+		return ctrl.Result{}, k.Update(ctx, s)
+	}
+	if apierrors.IsAlreadyExists(err) {
+		err = nil
+	}
+	return ctrl.Result{}, err
+})
+
+// counted creates a Secret each time that it looks at a shop.
+var counted = operatorOf(func(ctx context.Context, k client.Client, s *corev1.ConfigMap, _ ctrl.Request) (ctrl.Result, error) {
+	if s == nil {
+		return ctrl.Result{}, nil
+	}
+	return ctrl.Result{}, k.Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, GenerateName: "visit-"}})
+})
+
+// hosting has a Deployment for a shop, and notes whether it is ready. shutting closes a shop for good that was ready, and is not.
+var (
+	hosting  = hostOf(false)
+	shutting = hostOf(true)
+)
+
+func hostOf(shuts bool) hunt.Operator {
+	return hunt.Operator{Start: func(t testing.TB, cluster *minikcmtest.Cluster) func() error {
+		mgr := ctrltest.NewManager(t, cluster, ctrl.Options{})
+		k := mgr.GetClient()
+		if err := ctrl.NewControllerManagedBy(mgr).For(&corev1.ConfigMap{}).Owns(&appsv1.Deployment{}).Complete(reconcile.Func(
+			func(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+				s := &corev1.ConfigMap{}
+				if err := k.Get(ctx, req.NamespacedName, s); err != nil || s.Labels["kind"] != "shop" {
+					return ctrl.Result{}, client.IgnoreNotFound(err)
+				}
+				return ctrl.Result{}, host(ctx, k, s, shuts)
+			})); err != nil {
+			t.Fatal(err)
+		}
+		return ctrltest.Start(t, mgr)
+	}}
+}
+
+func host(ctx context.Context, k client.Client, s *corev1.ConfigMap, shuts bool) error {
+	tills, _ := strconv.Atoi(s.Data["tills"])
+	d := deployment(s.Namespace, s.Name)
+	if _, err := controllerutil.CreateOrUpdate(ctx, k, d, func() error {
+		d.Spec.Replicas = new(int32)
+		*d.Spec.Replicas = int32(tills)
+		return controllerutil.SetControllerReference(s, d, k.Scheme())
+	}); err != nil {
+		return err
+	}
+	open := strconv.FormatBool(d.Status.ReadyReplicas == int32(tills))
+	if s.Data["open"] == open {
+		return nil
+	}
+	if s.Data["open"] == "true" && shuts {
+		s.Data["closed"] = "yes"
+	}
+	s.Data["open"] = open
+	return k.Update(ctx, s)
+}
+
+// deployment returns a Deployment of one pod.
+func deployment(namespace, name string) *appsv1.Deployment {
+	labels := map[string]string{"app": name}
+	return &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+		Spec: appsv1.DeploymentSpec{Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: corev1.PodTemplateSpec{
+			ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "web", Image: "web"}}},
+		}},
+	}
+}
+
 // desperate creates a Deployment when it cannot create a till.
 var desperate = operatorOf(func(ctx context.Context, k client.Client, s *corev1.ConfigMap, _ ctrl.Request) (ctrl.Result, error) {
 	if s == nil {
@@ -227,14 +307,7 @@ var desperate = operatorOf(func(ctx context.Context, k client.Client, s *corev1.
 	if err == nil || apierrors.IsAlreadyExists(err) {
 		return ctrl.Result{}, nil
 	}
-	labels := map[string]string{"app": "help"}
-	help := &appsv1.Deployment{
-		ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: "help"},
-		Spec: appsv1.DeploymentSpec{Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: corev1.PodTemplateSpec{
-			ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "help", Image: "help"}}},
-		}},
-	}
-	return ctrl.Result{}, errors.Join(err, k.Create(ctx, help))
+	return ctrl.Result{}, errors.Join(err, k.Create(ctx, deployment(s.Namespace, "help")))
 })
 
 func create(objects ...client.Object) hunt.Step {

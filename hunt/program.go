@@ -61,6 +61,7 @@ func (r *program) run(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, r.cluster.Close()) }()
 	r.course = newCourse(r.cluster, r.operator.User, r.out.disturbances)
+	r.course.outside = true
 	r.course.wakes(r.attend)
 	defer func() { err = errors.Join(err, r.course.note(r.out)) }()
 	if err := r.begin(ctx); err != nil {

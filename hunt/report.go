@@ -22,6 +22,14 @@ func (f *finding) class() string {
 		return "conflict"
 	case ServerError:
 		return "failed write"
+	case TooManyRequests, WebhookDenial, WebhookOutage, QuotaExceeded:
+		return "refused write"
+	case SlowAnswer:
+		return "slow answer"
+	case LateArrival:
+		return "late write"
+	case RepeatedEvents:
+		return "repeated events"
 	case LostAnswer:
 		return "lost answer"
 	case LateEvents:
@@ -32,6 +40,8 @@ func (f *finding) class() string {
 		return "stale view"
 	case Edit:
 		return "edit"
+	case DeletePods:
+		return "pods"
 	case Recreate:
 		return "recreation"
 	}

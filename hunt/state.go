@@ -147,10 +147,10 @@ func orNone(value string) string {
 	return value
 }
 
-// isTrace reports whether the difference is a trace of a change that was undone: how often an object has changed, and the revisions that
-// Deployments, StatefulSets and DaemonSets keep.
+// isTrace reports whether the difference is a trace of a change that was undone: how often an object has changed, the revisions that
+// Deployments, StatefulSets and DaemonSets keep, the volumes of further pods of a StatefulSet, and how often pods have started.
 func (d difference) isTrace() bool {
-	return d.kind == "ReplicaSet" || d.kind == "ControllerRevision" || strings.HasSuffix(d.path, "observedGeneration") || strings.HasSuffix(d.path, "generation") ||
+	return d.kind == "PersistentVolumeClaim" || d.kind == "PersistentVolume" || d.kind == "Pod" && d.path != "" || d.kind == "ReplicaSet" || d.kind == "ControllerRevision" || strings.HasSuffix(d.path, "observedGeneration") || strings.HasSuffix(d.path, "generation") ||
 		strings.Contains(d.path, "deployment.kubernetes.io/") || strings.HasSuffix(d.path, "Revision")
 }
 

@@ -50,6 +50,10 @@ func (s *stream) Read(p []byte) (int, error) {
 		s.mu.Unlock()
 		n, err := s.inner.Read(p)
 		s.mu.Lock()
+		if s.expired {
+			s.mu.Unlock()
+			return 0, io.EOF
+		}
 		if !s.holding {
 			s.mu.Unlock()
 			return n, err
@@ -118,6 +122,21 @@ func (s *stream) release(expired bool) bool {
 		s.beginWorkLocked()
 	}
 	s.changed.Broadcast()
+	return true
+}
+
+// expire ends the stream without what has come since its last read. It reports whether the stream was open.
+func (s *stream) expire() bool {
+	s.mu.Lock()
+	if s.closed || s.expired {
+		s.mu.Unlock()
+		return false
+	}
+	s.holding, s.expired = false, true
+	s.beginWorkLocked()
+	s.changed.Broadcast()
+	s.mu.Unlock()
+	_ = s.inner.Close() // wakes a reader that waits in it
 	return true
 }
 

@@ -5,10 +5,10 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"minikcm.dev/minikcm/internal/inflight"
 )
@@ -38,10 +38,15 @@ func (c *connection) write(req *http.Request, a *asked) (*http.Response, error) 
 	case CrashBefore:
 		c.life.crash()
 		return nil, errRefused
-	case Conflict:
-		return c.refuse(req, index, apierrors.NewConflict(schema.GroupResource{Group: a.APIGroup, Resource: a.RequestInfo.Resource}, at.Name, errModified)), nil
-	case ServerError:
-		return c.refuse(req, index, apierrors.NewInternalError(errDisturbed)), nil
+	case LateArrival:
+		if err := c.arrives(req, index); err != nil {
+			return nil, err
+		}
+		c.life.crash()
+		return nil, errRefused
+	}
+	if err := refusal(action, a, &at); err != nil {
+		return c.refuse(req, index, err), nil
 	}
 	resp, err := c.next.RoundTrip(req)
 	if err != nil {
@@ -53,6 +58,14 @@ func (c *connection) write(req *http.Request, a *asked) (*http.Response, error) 
 		discard(resp)
 		c.life.crash()
 		return nil, errRefused
+	case SlowAnswer:
+		if !c.life.course.slowly(req.Context()) {
+			c.life.course.unmet(index)
+		}
+		if c.life.isOver() { // another disturbance has ended it
+			discard(resp)
+			return nil, errRefused
+		}
 	case LostAnswer:
 		discard(resp)
 		return statusResponse(req, apierrors.NewTimeoutError("request did not complete within the requested timeout", 0)), nil
@@ -123,9 +136,14 @@ func (l *life) meets(at Point) (index int, action Action, acts []Disturbance) {
 		case d.isAct():
 			acts = append(acts, d)
 			continue
+		case d.Action == RepeatedEvents:
+			l.repeatLaterLocked(d.Resource)
+			continue
 		case d.holds():
 			l.holdLocked(d.Resource, d.Action == MissedEvents)
 			continue
+		case d.Action.lasts():
+			c.refuseLocked(d.Action, &at)
 		case d.Action == StaleRestart:
 			if revision, ok := c.beforeLocked(d.Since); ok {
 				l.leaves[d.Resource] = revision
@@ -134,14 +152,21 @@ func (l *life) meets(at Point) (index int, action Action, acts []Disturbance) {
 		action = d.Action
 	}
 	c.planned = rest
+	if lasting := c.lastingLocked(&at); lasting != "" && action == "" {
+		action = lasting
+	}
 	return index, action, acts
 }
 
 // isAct reports whether the disturbance is an act of a user.
-func (d *Disturbance) isAct() bool { return d.Action == Edit || d.Action == Recreate }
+func (d *Disturbance) isAct() bool {
+	return d.Action == Edit || d.Action == Recreate || d.Action == DeletePods
+}
 
 // holds reports whether the disturbance holds back events.
-func (d *Disturbance) holds() bool { return d.Action == LateEvents || d.Action == MissedEvents }
+func (d *Disturbance) holds() bool {
+	return d.Action == LateEvents || d.Action == MissedEvents || d.Action == RepeatedEvents
+}
 
 // beforeLocked returns the newest revision before a write of this course.
 func (c *course) beforeLocked(p Point) (revision int64, ok bool) {
@@ -160,6 +185,23 @@ func (l *life) holdLocked(resource string, expired bool) {
 		s.hold()
 	}
 	l.course.releaseLaterLocked(l, resource, expired)
+}
+
+// repeatLaterLocked lets the watches of a resource expire a second from now.
+func (l *life) repeatLaterLocked(resource string) {
+	c := l.course
+	c.cluster.Clock().AfterFunc(time.Second, func() {
+		c.mu.Lock()
+		streams := slices.Clone(l.streams[resource])
+		c.mu.Unlock()
+		for _, s := range streams {
+			if s.expire() {
+				c.mu.Lock()
+				l.expired[resource] = true
+				c.mu.Unlock()
+			}
+		}
+	})
 }
 
 // crash ends the life: no request of it reaches the API server any more.

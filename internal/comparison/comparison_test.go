@@ -38,6 +38,7 @@ func TestDifferences(t *testing.T) {
 		"unset":        {`{"spec": {"unschedulable": true}}`, `{"spec": {}}`, []string{"spec.unschedulable: true "}},
 		"a label":      {`{"metadata": {"labels": {"a.b/c": "1"}}}`, `{"metadata": {"labels": {}}}`, []string{`metadata.labels.a.b/c: "1" `}},
 		"in a list":    {`{"status": {"conditions": [{"type": "Ready", "status": "True"}]}}`, `{"status": {"conditions": [{"type": "Ready", "status": "Unknown"}]}}`, []string{`status.conditions[0].status: "True" "Unknown"`}},
+		"conditions":   {`{"status": {"conditions": [{"type": "A", "reason": "Z"}, {"type": "B"}]}}`, `{"status": {"conditions": [{"type": "B"}, {"type": "A", "reason": "Z"}]}}`, nil},
 		"other length": {`{"a": [1]}`, `{"a": [1, 2]}`, []string{"a: [1] [1,2]"}},
 		"other type":   {`{"a": {"b": 1}}`, `{"a": [1]}`, []string{`a: {"b":1} [1]`}},
 		"endpoints": {

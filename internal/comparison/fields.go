@@ -77,6 +77,9 @@ func keep(value any, addresses bool) any {
 			if kept := keep(field, addresses || addressed[name]); kept != nil {
 				out[name] = kept
 			}
+			if name == "conditions" {
+				sortConditions(out[name])
+			}
 		}
 		if len(out) == 0 && len(v) > 0 {
 			return nil
@@ -100,6 +103,16 @@ func keep(value any, addresses bool) any {
 func sortItems(list any) {
 	items, _ := list.([]any)
 	slices.SortStableFunc(items, func(a, b any) int { return strings.Compare(text(a), text(b)) })
+}
+
+// sortConditions sorts conditions by their types. Their order is the one in which they came, and has no meaning.
+func sortConditions(list any) {
+	items, _ := list.([]any)
+	kind := func(item any) string {
+		condition, _ := item.(map[string]any)
+		return text(condition["type"])
+	}
+	slices.SortStableFunc(items, func(a, b any) int { return strings.Compare(kind(a), kind(b)) })
 }
 
 // isAddress reports whether a text is an IP address or a range of them.
