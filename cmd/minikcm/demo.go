@@ -1,14 +1,13 @@
 package main
 
 import (
-	"bufio"
-	"context"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -23,10 +22,10 @@ import (
 
 // demoFlags are the flags of "minikcm demo".
 type demoFlags struct {
-	clock, examples string
-	ui, noWait, raw bool
-	seed            uint64
-	set             map[string]string
+	clock, examples, language string
+	ui, noWait, raw           bool
+	seed                      uint64
+	set                       map[string]string
 }
 
 func newDemo() *cobra.Command {
@@ -35,7 +34,8 @@ func newDemo() *cobra.Command {
 		Use:   "demo [NAME]",
 		Short: "Show how controllers work, in a guided tour",
 		Long: `Run a guided tour: a scenario that explains each step before it happens, and waits for
-Enter. q and Enter ends the tour. Without a name, list the tours.
+Enter. b and Enter shows the text before again, q and Enter ends the tour, as Ctrl-D does.
+Without a name, list the tours.
 
 A tour has a cluster of its own. Its time stands still while the audience reads, and jumps over
 what the steps wait for. With --clock scaled=10, it runs ten times as fast as the machine's
@@ -50,8 +50,9 @@ you have changed one of them, --examples runs yours, from the folder with what "
 		Args:              atMostOneArg("at most the name of a tour"),
 		ValidArgsFunction: completeTours,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			f.language = cmp.Or(f.language, languageOf(os.Getenv))
 			if len(args) == 0 {
-				return listTours(cmd.OutOrStdout())
+				return listTours(cmd.OutOrStdout(), f.language)
 			}
 			return f.run(cmd, args[0])
 		},
@@ -60,6 +61,7 @@ you have changed one of them, --examples runs yours, from the folder with what "
 	flags.StringVar(&f.clock, "clock", "", "virtual, real or scaled=N (default virtual)")
 	flags.StringVar(&f.examples, "examples", "", "folder with programs to run in place of the built-in examples, by their names")
 	flags.BoolVar(&f.ui, "ui", false, "serve the live page of the cluster, and print its link")
+	flags.StringVar(&f.language, "language", "", "language of the texts: en or zh (default that of LC_ALL, LC_MESSAGES or LANG)")
 	flags.BoolVar(&f.noWait, "no-wait", false, "do not wait for Enter")
 	flags.BoolVar(&f.raw, "no-color", false, "print without color even on a terminal, as with NO_COLOR in the environment")
 	flags.Uint64Var(&f.seed, "seed", 0, "seed of all random choices; 0 uses the tour's seed")
@@ -67,8 +69,8 @@ you have changed one of them, --examples runs yours, from the folder with what "
 	return cmd
 }
 
-func listTours(w io.Writer) error {
-	all, err := scenarios.Tours()
+func listTours(w io.Writer, language string) error {
+	all, err := toursIn(language)
 	if err != nil {
 		return err
 	}
@@ -85,6 +87,9 @@ func (f *demoFlags) run(cmd *cobra.Command, name string) error {
 	if err != nil {
 		return badInput{err}
 	}
+	if tour, err = scenarios.InLanguage(tour, f.language); err != nil {
+		return badInput{fmt.Errorf("--language: %w", err)}
+	}
 	if _, _, err := clock.ParseMode(f.clock); f.clock != "" && err != nil {
 		return badInput{fmt.Errorf("--clock: %w", err)}
 	}
@@ -96,12 +101,8 @@ func (f *demoFlags) run(cmd *cobra.Command, name string) error {
 		return badInput{err}
 	}
 	relaxGC()
-	p := &presenter{progress: newProgress(cmd.OutOrStdout(), f.raw, "")}
-	p.progress.allNotes, p.progress.patience = true, patience
+	p := newPresenter(cmd, f, tour)
 	defer p.progress.stop()
-	if !f.noWait {
-		p.prompt, p.lines = isTerminal(cmd.InOrStdin()), linesOf(cmd.InOrStdin())
-	}
 	opts := scenarios.Options{
 		Progress: p.progress, Recording: p.progress.follow, Present: p.present, Seed: f.seed, Clock: f.clock,
 		Kubectl: []string{self, "kubectl"}, Example: f.example(self), Set: f.set, Logger: klog.Background(),
@@ -119,6 +120,8 @@ func (f *demoFlags) run(cmd *cobra.Command, name string) error {
 		return exitCode(interrupted)
 	case result.Failure != nil && !errors.Is(result.Failure, errTourEnded):
 		return exitCode(1)
+	case result.Failure == nil:
+		return p.next(name, f.language)
 	}
 	return nil
 }
@@ -165,51 +168,3 @@ func (f *demoFlags) servePage(cmd *cobra.Command, opts *scenarios.Options) (*ui.
 // patience is the time for which the lines of programs wait for the end of a step. Most steps of the
 // tours are shorter; longer ones show the lines meanwhile.
 const patience = 500 * time.Millisecond
-
-// errTourEnded is the failure of a tour that the presenter has ended.
-var errTourEnded = errors.New("ended by the presenter")
-
-// presenter prints the texts of a tour and waits for the presenter's lines.
-type presenter struct {
-	progress *progress
-	// lines are the presenter's lines; nil: the tour waits for none.
-	lines  <-chan string
-	prompt bool
-}
-
-// present prints a text and waits until the presenter goes on. At the end of the input, the
-// tour goes on without waiting.
-func (p *presenter) present(ctx context.Context, text string) error {
-	out := p.progress
-	out.print("\n%s\n", out.paint(bold, strings.TrimSpace(text)))
-	if p.lines == nil {
-		return nil
-	}
-	if p.prompt {
-		defer out.ask(out.paint(faint, "[Enter: go on, q: quit] "))()
-	}
-	select {
-	case line, more := <-p.lines:
-		switch {
-		case !more:
-			p.lines = nil
-		case strings.TrimSpace(line) == "q":
-			return errTourEnded
-		}
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
-
-// linesOf returns the lines of a reader. It reads until the end of the input or of the process.
-func linesOf(r io.Reader) <-chan string {
-	lines := make(chan string)
-	go func() {
-		defer close(lines)
-		for scanner := bufio.NewScanner(r); scanner.Scan(); {
-			lines <- scanner.Text()
-		}
-	}()
-	return lines
-}

@@ -51,6 +51,8 @@ type progress struct {
 	color bool
 	// allNotes is whether all notes of a step are printed, and not only the first maxNotes.
 	allNotes bool
+	// brightNotes is whether the notes are brighter than what is around them, and not fainter.
+	brightNotes bool
 	// kubeconfig is the --kubeconfig of an existing cluster, or empty if the run has its own.
 	kubeconfig string
 	// cluster is the time that has passed on the cluster's clock.
@@ -195,11 +197,19 @@ func (p *progress) StepEnded(step scenarios.StepResult) {
 			p.print("      %s\n", p.paint(faint, fmt.Sprintf("… %d more lines: --html, --json or --timeline show them", len(step.Notes)-i)))
 			break
 		}
-		p.print("      %s\n", p.paint(faint, note))
+		p.print("      %s\n", p.paint(p.noteStyle(), note))
 	}
 	if step.Failure != nil {
 		p.print("      %s\n", strings.ReplaceAll(step.Failure.Error(), "\n", "\n      "))
 	}
+}
+
+// noteStyle is the style of what programs print.
+func (p *progress) noteStyle() string {
+	if p.brightNotes {
+		return bold
+	}
+	return faint
 }
 
 // BackgroundNote prints the notes of a background step as they arrive, the first maxNotes unless
@@ -227,7 +237,7 @@ func (p *progress) BackgroundNote(title, note string) {
 func (p *progress) printNote(line string) {
 	switch {
 	case p.color:
-		line = rewind + p.paint(faint, line)
+		line = rewind + p.paint(p.noteStyle(), line)
 	case p.prompt != "":
 		line = "\n" + line
 	}

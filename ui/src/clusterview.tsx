@@ -16,6 +16,8 @@ import { type NodeRow, phases, type PodRow, type Row, statusWord } from "./rows.
 import { type Look, Scene } from "./scene.ts";
 import { Owners, Scrubber } from "./scrubber.tsx";
 import { type Store, useTopics } from "./store.ts";
+import { TourButton } from "./tourpanel.tsx";
+import type { TourGuide } from "./tours.ts";
 import type { Batch } from "./topics.ts";
 import { bytes, cpu } from "./words.ts";
 import { type Plain, list, say, sentence } from "./language.ts";
@@ -29,7 +31,7 @@ interface Selection {
 }
 
 /** ClusterView draws the nodes with their pods. */
-export function ClusterView({ store, faults, at, actions, report }: { store: Store; faults: Faults; at: number; actions: Actions; report: (error: unknown) => void }) {
+export function ClusterView({ store, faults, at, actions, guide, report }: { guide: TourGuide; store: Store; faults: Faults; at: number; actions: Actions; report: (error: unknown) => void }) {
   const [filter, setFilter] = useState<Filter>(noFilter);
   const [by, setBy] = useState<Look["by"]>("phase");
   const [selection, select] = useState<Selection>({ node: "", pod: "" });
@@ -50,7 +52,7 @@ export function ClusterView({ store, faults, at, actions, report }: { store: Sto
       </div>
       <div class="stage">
         <Picture store={store} scene={scene} look={look} selection={selection} select={select} />
-        <Details store={store} faults={faults} scene={scene} selection={selection} actions={at ? undefined : actions} report={report} />
+        <Details guide={guide} store={store} faults={faults} scene={scene} selection={selection} actions={at ? undefined : actions} report={report} />
       </div>
       <Legend store={store} matches={look.matches} />
     </div>
@@ -88,7 +90,7 @@ function Summary({ store, faults, at }: { store: Store; faults: Faults; at: numb
 }
 
 /** Tries are shown while nothing runs. */
-function Tries() {
+function Tries({ guide }: { guide: TourGuide }) {
   return (
     <section aria-label={say("whatToTry")}>
       <h2>{say("nothingRunsYetTry")}</h2>
@@ -101,6 +103,7 @@ function Tries() {
       <p class="dim">
         {sentence("orCreate", { create: `+ ${say("create")}`, scenarios: <a href="#scenarios">{say("scenariosLink")}</a> })}
       </p>
+      <TourButton guide={guide} />
     </section>
   );
 }
@@ -260,6 +263,7 @@ function keyStep(key: string, s: Selection, scene: Scene): Selection | undefined
 }
 
 interface DetailsProps {
+  guide: TourGuide;
   store: Store;
   faults: Faults;
   scene: Scene;
@@ -269,12 +273,12 @@ interface DetailsProps {
   report: (error: unknown) => void;
 }
 
-function Details({ store, faults, scene, selection, actions, report }: DetailsProps) {
+function Details({ guide, store, faults, scene, selection, actions, report }: DetailsProps) {
   const pod = store.pods.rows.get(selection.pod);
   const node = [...store.nodes.rows.values()].find((n) => n.name === (pod?.node || selection.node));
   return (
     <aside aria-live="polite" aria-label={say("selected")}>
-      {!pod && !node && actions && store.pods.complete && store.pods.rows.size === 0 && <Tries />}
+      {!pod && !node && actions && store.pods.complete && store.pods.rows.size === 0 && <Tries guide={guide} />}
       {!pod && !node && !actions && <Owners store={store} />}
       {!pod && !node && <p class="dim">{say("selectANodeOr")}</p>}
       {pod && <PodDetails pod={pod} faults={faults} actions={actions} report={report} />}

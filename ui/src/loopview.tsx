@@ -13,6 +13,8 @@ import { followLoop, says, type Stage, Trail, watchesOf } from "./loopmodel.ts";
 import { NamedLink } from "./object/link.tsx";
 import { go, type Route } from "./route.ts";
 import type { Store } from "./store.ts";
+import { TourButton } from "./tourpanel.tsx";
+import type { TourGuide } from "./tours.ts";
 import { clockTime, duration } from "./words.ts";
 import { say } from "./language.ts";
 
@@ -22,7 +24,7 @@ const preferred = "replicaset-controller";
 const shownKeys = 12;
 
 /** LoopView shows the way from a watch event to the writes of a controller. */
-export function LoopView({ route, clock, store, faults, actions, debugging, report }: { route: Route; clock: Clock; store: Store; faults: Faults; actions: Actions; debugging: Debugging; report: Report }) {
+export function LoopView({ route, clock, store, faults, actions, debugging, guide, report }: { guide: TourGuide; route: Route; clock: Clock; store: Store; faults: Faults; actions: Actions; debugging: Debugging; report: Report }) {
   const [names, setNames] = useState<string[]>([]);
   const [trail, setTrail] = useState(new Trail());
   const [, render] = useState(0);
@@ -62,6 +64,7 @@ export function LoopView({ route, clock, store, faults, actions, debugging, repo
         <FaultMenu what={say("theController")} actions={controllerActions} report={report} act={(a, d) => actions.inject(lasting({ controllers: { action: a.name, names: [name], ...(a.name === "slow" ? { delay: "2s" } : {}) } }, d), a.lasts)} />
         {!debugging.on && <StepWork clock={clock} store={store} report={report} />}
         <DebugButton debugging={debugging} clock={clock} report={report} />
+        <TourButton guide={guide} />
       </div>
       <DebugView debugging={debugging} report={report} />
       <Lasting faults={concerning(faults.items, { controller: name })} stop={(id) => actions.stop(id)} report={report} />

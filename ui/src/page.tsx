@@ -20,6 +20,8 @@ import { ScenariosView } from "./scenariosview.tsx";
 import { revisionOf } from "./scrubber.tsx";
 import { Store, useTopics } from "./store.ts";
 import { TimelineView } from "./timelineview.tsx";
+import { TourPanel } from "./tourpanel.tsx";
+import { TourGuide } from "./tours.ts";
 import { time } from "./words.ts";
 import { WhyView } from "./whyview.tsx";
 import { beginLanguage, chooseLanguage, type Language, language, languages, type Plain, problemText, say } from "./language.ts";
@@ -56,6 +58,9 @@ function Page({ store, clock, faults, actions }: { store: Store; clock: Clock; f
   const { view } = route;
   const at = view === "cluster" ? revisionOf(route) : 0;
   useLayoutEffect(() => store.show(at), [store, at]);
+  useEffect(() => {
+    if (route.query.has("tour")) guide.go(route.query.get("tour")!);
+  }, [route.query.get("tour")]);
   const [problem, setProblem] = useState("");
   const [, speak] = useState(language()); // all is drawn again in another language
   const [theme, setTheme] = useState(localStorage.getItem("theme") ?? "auto");
@@ -141,6 +146,7 @@ function Page({ store, clock, faults, actions }: { store: Store; clock: Clock; f
         </p>
       )}
       <div class="body">
+      <TourPanel guide={guide} faults={faults} report={report} />
       <main>
         {view === "why" ? (
           <WhyView route={route} />
@@ -149,15 +155,15 @@ function Page({ store, clock, faults, actions }: { store: Store; clock: Clock; f
         ) : view === "rollouts" ? (
           <RolloutsView store={store} clock={clock} route={route} faults={faults} actions={actions} report={report} />
         ) : view === "loop" ? (
-          <LoopView route={route} clock={clock} store={store} faults={faults} actions={actions} debugging={debugging} report={report} />
+          <LoopView guide={guide} route={route} clock={clock} store={store} faults={faults} actions={actions} debugging={debugging} report={report} />
         ) : view === "compare" ? (
           <CompareView route={route} clock={clock} report={report} />
         ) : view === "scenarios" ? (
-          <ScenariosView route={route} clock={clock} report={report} />
+          <ScenariosView guide={guide} route={route} clock={clock} report={report} />
         ) : view === "faults" ? (
           <FaultsView store={store} faults={faults} actions={actions} report={report} />
         ) : (
-          <ClusterView store={store} faults={faults} at={at} actions={actions} report={report} />
+          <ClusterView guide={guide} store={store} faults={faults} at={at} actions={actions} report={report} />
         )}
       </main>
       <ObjectPanel route={route} clock={clock} faults={faults} actions={actions} report={report} />
@@ -228,6 +234,7 @@ function shortcut(e: KeyboardEvent, clock: Clock, report: (error: unknown) => vo
 
 beginLanguage();
 const debugging = new Debugging();
+const guide = new TourGuide();
 const clock = new Clock();
 void clock.follow(new AbortController().signal);
 render(<Page store={new Store(new Worker("worker.js", { type: "module" }))} clock={clock} faults={new Faults()} actions={new Actions(clock)} />, document.getElementById("page")!);

@@ -4,13 +4,15 @@ import type { Clock } from "./clock.ts";
 import { ReportPanel } from "./reportpanel.tsx";
 import { go, type Route } from "./route.ts";
 import { followRun, followRuns, isOver, listShipped, mark, progress, type Run, run, type Shipped, source, type Step, stopRun, took, type Wanted } from "./scenarios.ts";
+import { TourButton } from "./tourpanel.tsx";
+import type { TourGuide } from "./tours.ts";
 import { clockTime, duration } from "./words.ts";
 import { say, sentence } from "./language.ts";
 
 type Report = (error: unknown) => void;
 
 /** ScenariosView runs scenarios in this cluster: shipped ones and the user's own. */
-export function ScenariosView({ route, clock, report }: { route: Route; clock: Clock; report: Report }) {
+export function ScenariosView({ route, clock, guide, report }: { guide: TourGuide; route: Route; clock: Clock; report: Report }) {
   const [shipped, setShipped] = useState<Shipped[]>([]);
   const [runs, setRuns] = useState<Run[]>();
   useEffect(() => {
@@ -27,7 +29,7 @@ export function ScenariosView({ route, clock, report }: { route: Route; clock: C
   const one = shipped.find((s) => s.name === chosen);
   return (
     <div class="rollouts scenarios">
-      <Choices shipped={shipped} runs={runs ?? []} id={id} chosen={chosen} own={own} />
+      <Choices guide={guide} shipped={shipped} runs={runs ?? []} id={id} chosen={chosen} own={own} />
       <div class="scroll">
         {own ? (
           <OwnForm busy={busy} start={start} from={route.query.get("from") ?? ""} />
@@ -43,9 +45,12 @@ export function ScenariosView({ route, clock, report }: { route: Route; clock: C
   );
 }
 
-function Choices({ shipped, runs, id, chosen, own }: { shipped: Shipped[]; runs: Run[]; id: string; chosen: string; own: boolean }) {
+function Choices({ guide, shipped, runs, id, chosen, own }: { guide: TourGuide; shipped: Shipped[]; runs: Run[]; id: string; chosen: string; own: boolean }) {
   return (
     <div class="list" role="navigation" aria-label={say("scenarios")}>
+      <p>
+        <TourButton guide={guide} />
+      </p>
       {runs.length > 0 && <h2>{say("runs")}</h2>}
       <ul aria-label={say("runs")}>
         {runs.map((r) => (

@@ -3,10 +3,11 @@ import type { Actions } from "../actions.ts";
 import { applied, applyCommand, type Document, documentsOf } from "../acts.ts";
 import { getJSON, request, StatusError } from "../api.ts";
 import type { Kind } from "../kinds.ts";
-import { type ObjectRef, objectPath } from "../objectref.ts";
+import { addressOf, type ObjectRef, objectPath } from "../objectref.ts";
 import { toYaml } from "../printyaml.ts";
 import { findKind } from "../reading.ts";
 import type { KubeObject } from "../reflector.ts";
+import { route } from "../route.ts";
 import { templates } from "../templates.ts";
 import { ObjectLink } from "./link.tsx";
 import { Command, Difference, Problem } from "./parts.tsx";
@@ -34,9 +35,19 @@ async function kindOf(d: Document): Promise<Kind> {
   return { ...kind, groupVersion: d.apiVersion };
 }
 
+/** draft is the text with which the form is opened next. */
+let draft = "";
+
+/** createFrom opens the form with a text. */
+export function createFrom(text: string): void {
+  draft = text;
+  const now = route();
+  location.href = `${addressOf(now)}${now.query.toString() ? "&" : "?"}create=1`;
+}
+
 /** Create applies objects from YAML, and shows first what the API server would make of them. */
 export function Create({ actions }: { actions: Actions }) {
-  const [text, setText] = useState(templates.templateService);
+  const [text, setText] = useState(() => draft || templates.templateService);
   const [namespace, setNamespace] = useState("default");
   const [force, setForce] = useState(false);
   const [results, setResults] = useState<{ of: string; done: boolean; list: Result[] }>();
