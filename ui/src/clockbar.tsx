@@ -5,7 +5,7 @@ import type { Store } from "./store.ts";
 import { span, time } from "./words.ts";
 import { say } from "./language.ts";
 
-const speeds = [1, 10, 100, 1000];
+const speeds = [0.1, 1, 10, 100, 1000];
 const jumps = [60e3, 3600e3, 86400e3];
 
 /** ClockBar shows the time of the cluster, or of a fork by its name, and the controls if the clock has them. Keys control the cluster's clock only. If step is given, it is what Step does. */

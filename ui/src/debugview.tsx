@@ -20,7 +20,10 @@ const stations: [stage: DebugStage, title: Plain, code: string][] = [
   ["write", "write", "rest.Request.Do"],
 ];
 /** slow are the intervals between steps in slow motion, in milliseconds of this machine. */
-const slow = [300, 1000, 3000];
+const slow = [300, 1000, 3000, 10_000];
+/** travel is the share of an interval for which the token travels, and longest its most, in milliseconds. */
+const travel = 0.6;
+const longest = 3000;
 
 /** DebugButton begins to debug. */
 export function DebugButton({ debugging, clock, report }: { debugging: Debugging; clock: Clock; report: Report }) {
@@ -73,7 +76,7 @@ export function DebugView({ debugging, report }: { debugging: Debugging; report:
         </button>
       </div>
       <RunTo debugging={debugging} report={report} />
-      <Stations stop={state?.next} followed={!!state?.next && debugging.thread.has(state.next)} />
+      <Stations stop={state?.next} followed={!!state?.next && debugging.thread.has(state.next)} travels={Math.min(longest, (every || 500) * travel)} />
       {state?.next ? <Current stop={state.next} waiting={state.waiting} /> : <Idle debugging={debugging} />}
       {debugging.why && <p role="status">{debugging.why}</p>}
       <Trail debugging={debugging} />
@@ -94,9 +97,11 @@ function Idle({ debugging }: { debugging: Debugging }) {
   );
 }
 
-/** Stations draws the stages, with a token where the work waits. */
-function Stations({ stop, followed }: { stop?: Stop; followed: boolean }) {
+/** Stations draws the stages, and a token that travels to where the work waits: the object of an event, or a key. */
+function Stations({ stop, followed, travels }: { stop?: Stop; followed: boolean; travels: number }) {
   const at = stop?.stage === "failure" ? "key" : stop?.stage;
+  const index = stations.findIndex(([stage]) => stage === at);
+  const name = stop?.key?.split("/").at(-1) ?? stop?.object?.name;
   return (
     <ol class="stations stages" aria-label={say("stages")}>
       {stations.map(([stage, title, code]) => (
@@ -105,6 +110,11 @@ function Stations({ stop, followed }: { stop?: Stop; followed: boolean }) {
           <code>{code}</code>
         </li>
       ))}
+      {stop && index >= 0 && (
+        <li class={`token ${followed ? "followed" : ""}`} aria-hidden style={{ "--at": index, "--travel": `${travels}ms` }}>
+          {name}
+        </li>
+      )}
     </ol>
   );
 }
