@@ -178,6 +178,10 @@ thirdparty: build ## Try programs of other projects; PROJECT=certmanager for one
 bench: ## Measure; BENCHFLAGS="-count=1 -bench=Start" for less.
 	$(GO) test -run '^$$' -bench . -timeout 60m $(BENCHFLAGS) ./test/bench/...
 
+.PHONY: hunt-score
+hunt-score: ## Hunt published bugs, with the mistake and repaired, for the table of docs/hunt.md; TRIALS=300 for less.
+	$(GO) test -count=1 -timeout 3h -v -run TestPublished ./test/hunt -args -score -trials $(or $(TRIALS),500)
+
 UPSTREAM_PROGRAMS = bin/upstream/kube-apiserver bin/upstream/kube-controller-manager bin/upstream/kube-scheduler bin/upstream/etcd bin/upstream/kwok
 KWOK ?= v0.8.0
 

@@ -246,13 +246,13 @@ func (c *connection) watch(req *http.Request, a *asked) (*http.Response, error) 
 	lists := req.URL.Query().Get("sendInitialEvents") == "true"
 	course.mu.Lock()
 	course.watched[a.collection] = true
-	stale, expired := l.stale[a.collection] != 0, l.expired[a.collection]
+	behind, expired := l.stale[a.collection] != 0 || l.holding[a.collection], l.expired[a.collection]
 	if lists {
 		delete(l.expired, a.collection)
 	}
 	course.mu.Unlock()
 	switch {
-	case stale && lists: // only a plain list can be one of an older revision
+	case behind && lists: // only a plain list can be one of an older revision, and only events are held back
 		return statusResponse(req, errNoStreams), nil
 	case expired && !lists:
 		course.mu.Lock()
