@@ -102,7 +102,7 @@ ui: ## Check the types of the live page and its copies of packages, and run the 
 	npm --prefix ui run typecheck
 	npm --prefix ui run packages
 	$(TOOL) esbuild "ui/src/**/*.ts" "ui/src/**/*.tsx" --format=esm --tsconfig=ui/tsconfig.json --outdir=bin/ui-src --log-level=warning
-	$(TOOL) esbuild ui/test/*.test.ts --bundle --platform=node --format=esm --tsconfig=ui/tsconfig.json --out-extension:.js=.mjs --outdir=bin/ui-test --log-level=warning
+	$(TOOL) esbuild ui/test/*.test.ts --bundle --loader:.yaml=text --platform=node --format=esm --tsconfig=ui/tsconfig.json --out-extension:.js=.mjs --outdir=bin/ui-test --log-level=warning
 	node --test bin/ui-test/
 
 .PHONY: ui-test

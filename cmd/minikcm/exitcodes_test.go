@@ -49,6 +49,7 @@ var exitCodes = map[string]exits{
 	"completion zsh":        {yes: shown},
 	"controller-manager":    {"it was stopped", "the cluster cannot be reached, or the process lost its leadership", ""},
 	"controllers":           {shown, noReply, ""},
+	"sample":                {"the samples have been listed, or one has been loaded or printed", noReply + ", or it refuses an object", ""},
 	"demo":                  {"the tour has been shown, or ended with q", "a step failed", "130"},
 	"down":                  {"the clusters have stopped, or none was running", "one could not be stopped", ""},
 	"envtest":               {"the folder is ready", "the folder cannot be written, or has programs of others", ""},

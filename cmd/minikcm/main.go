@@ -132,7 +132,7 @@ failures. It works with any Kubernetes client. Containers are simulated and neve
 		announcing(cmd)
 		return setLogging(cmd.ErrOrStderr(), verbosity)
 	}
-	root.AddCommand(newUp(), newExec(), newClock(), newDemo(), newKubectl(), newScenario(), newControllerManager(), newControllers(), newDown(), newEnvtest(), newEtcdSnapshot(), newExample(), newFault(), newFit(), newHunt(), newImages(), newList(), newNode(), newOpen(), newRBAC(), newReach(), newReset(), newRunDeployment(), newStatus(), newUI(), newUser(), newWhatif(), newWhy(), newWrites(), newVersion())
+	root.AddCommand(newUp(), newExec(), newClock(), newDemo(), newKubectl(), newScenario(), newControllerManager(), newControllers(), newDown(), newEnvtest(), newEtcdSnapshot(), newExample(), newFault(), newFit(), newHunt(), newImages(), newList(), newNode(), newOpen(), newRBAC(), newReach(), newReset(), newRunDeployment(), newSample(), newStatus(), newUI(), newUser(), newWhatif(), newWhy(), newWrites(), newVersion())
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
 	beStrict(root)

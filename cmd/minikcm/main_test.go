@@ -222,6 +222,8 @@ var mistakes = [][]string{
 	{"scenario", "rn"},
 	{"scenario", "list", "all"},
 	{"demo", "list-wach"},
+	{"demo", "rollout", "--language", "xx"},
+	{"sample", "shp"},
 	{"demo", "rollout", "node-dies"},
 	{"demo", "rollout", "--clock", "fast"},
 	{"scenario", "run"},

@@ -69,6 +69,7 @@ const tries: [says: Plain, command: string][] = [
   ["runSomething", "kubectl create deployment web --image=nginx --replicas=12"],
   ["replaceItsPods", "kubectl set image deployment/web nginx=nginx:2"],
   ["loseANode", "minikcm fault node crash node-1 --for 5m"],
+  ["loadAShop", "minikcm sample shop"],
   ["seeWhy", "minikcm why deployment/web"],
 ];
 

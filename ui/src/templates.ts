@@ -1,5 +1,7 @@
 // Objects to begin with.
 
+import shop from "../../cmd/minikcm/samples/shop.yaml";
+
 /** Template is an object, or several, in YAML. */
 export const templates = {
   templateService: `apiVersion: apps/v1
@@ -31,6 +33,8 @@ spec:
   ports:
   - port: 80
 `,
+  /** templateShop is what "minikcm sample shop" loads. */
+  templateShop: shop,
   templateStatefulSet: `apiVersion: apps/v1
 kind: StatefulSet
 metadata:

@@ -682,4 +682,6 @@ export const en = {
   checkKilled: "one of {what} is killed",
   checkFault: "the fault {what} was injected",
   checkState: "{what}: {state}",
+  templateShop: "A shop of three teams",
+  loadAShop: "Load a shop of three teams",
 } as const;

@@ -684,4 +684,6 @@ export const zh: Record<keyof typeof en, string> = {
   checkKilled: "{what} 中有一个已被杀死",
   checkFault: "已注入故障 {what}",
   checkState: "{what}：{state}",
+  templateShop: "由三个团队运营的商店",
+  loadAShop: "载入由三个团队运营的商店",
 };
