@@ -17,6 +17,7 @@ import (
 	"minikcm.dev/minikcm/internal/events"
 	"minikcm.dev/minikcm/internal/heartbeats"
 	"minikcm.dev/minikcm/internal/network/secure"
+	"minikcm.dev/minikcm/internal/objectclient"
 	"minikcm.dev/minikcm/kubeletsim/internal/lifecycle"
 	"minikcm.dev/minikcm/kubeletsim/internal/nodes"
 )
@@ -108,7 +109,7 @@ func (o *Options) complete() error {
 		config := rest.CopyConfig(o.Config)
 		config.UserAgent = "minikcm/" + Component
 		config.Wrap(cause.Wrap)
-		client, err := kubernetes.NewForConfig(config)
+		client, err := objectclient.NewForConfig(config)
 		if err != nil {
 			return fmt.Errorf("making the kubelets' client: %w", err)
 		}

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
 	"sigs.k8s.io/yaml"
 
+	"minikcm.dev/minikcm/internal/envelope"
 	"minikcm.dev/minikcm/internal/quantityguard"
 )
 
@@ -68,7 +69,7 @@ func (d *Decoder) decodeWanted(data []byte, want schema.GroupVersionKind, into r
 	if !ok {
 		return false
 	}
-	typeMeta, raw, err := unwrapProtobuf(data)
+	typeMeta, raw, err := envelope.Open(data)
 	var own runtime.TypeMeta
 	if err != nil || own.Unmarshal(typeMeta) != nil || own.GroupVersionKind() != want {
 		return false

@@ -3,22 +3,16 @@ package codec
 import (
 	"encoding/json"
 	"fmt"
-	"math/bits"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
+
+	"minikcm.dev/minikcm/internal/envelope"
 )
 
-// protoMagic precedes every protobuf message of the Kubernetes API
-// (k8s.io/apimachinery/pkg/runtime/serializer/protobuf).
-var protoMagic = []byte{0x6b, 0x38, 0x73, 0x00}
-
-type protoMarshaler interface {
-	Size() int
-	MarshalTo(data []byte) (int, error)
-}
+type protoMarshaler = envelope.Message
 
 // NotProtobufError is returned for a kind without a protobuf encoding.
 type NotProtobufError struct{ Kind schema.GroupVersionKind }
@@ -90,39 +84,9 @@ func encodeProtobuf(gvk schema.GroupVersionKind, obj runtime.Object) ([]byte, er
 	return wrapProtobuf(gvk, message)
 }
 
-// wrapProtobuf puts message into the envelope (magic and runtime.Unknown). The result has room for
-// a checksum.
+// wrapProtobuf puts message into its envelope. The result has room for a checksum.
 func wrapProtobuf(gvk schema.GroupVersionKind, message protoMarshaler) ([]byte, error) {
-	e := newEnvelope(gvk, message)
-	data := make([]byte, e.length, e.length+checksumSize)
-	return data, e.writeTo(data)
-}
-
-// envelope is a message about to be wrapped.
-type envelope struct {
-	unknown runtime.Unknown
-	message protoMarshaler
-	size    uint64 // of the message
-	length  int    // of the whole
-}
-
-func newEnvelope(gvk schema.GroupVersionKind, message protoMarshaler) *envelope {
-	e := &envelope{message: message, size: uint64(message.Size())}
-	e.unknown.APIVersion, e.unknown.Kind = gvk.ToAPIVersionAndKind()
-	varint := (max(bits.Len64(e.size), 1) + 6) / 7 // the length of the message takes seven bits a byte
-	e.length = len(protoMagic) + e.unknown.Size() + 1 + varint + int(e.size)
-	return e
-}
-
-// writeTo fills data, which must have the envelope's length.
-func (e *envelope) writeTo(data []byte) error {
-	n := copy(data, protoMagic)
-	written, err := e.unknown.NestedMarshalTo(data[n:], e.message, e.size)
-	if err == nil && n+written != len(data) {
-		err = fmt.Errorf("%d bytes, not %d", n+written, len(data))
-	}
-	if err != nil {
-		return fmt.Errorf("encoding %s as protobuf: %w", e.unknown.Kind, err)
-	}
-	return nil
+	e := envelope.New(gvk, message)
+	data := make([]byte, e.Length, e.Length+checksumSize)
+	return data, e.WriteTo(data)
 }

@@ -10,6 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"minikcm.dev/minikcm/internal/envelope"
 )
 
 // Stored is the identity of a stored object. Its fields are empty as far as they are not
@@ -38,7 +40,7 @@ func (d *Decoder) InspectStored(scheme *runtime.Scheme, data []byte) (Stored, er
 			return stored, fmt.Errorf("making a %s: %w", stored.Kind.Kind, err)
 		}
 		into = known
-	} else if bytes.HasPrefix(data, protoMagic) {
+	} else if bytes.HasPrefix(data, envelope.Magic) {
 		return stored, VerifyStored(data)
 	}
 	if err := d.DecodeStored(data, into); err != nil {
@@ -55,8 +57,8 @@ func (d *Decoder) InspectStored(scheme *runtime.Scheme, data []byte) (Stored, er
 
 // storedKind returns the kind that a stored value begins with.
 func storedKind(data []byte) schema.GroupVersionKind {
-	if envelope, ok := envelopeOf(data); ok {
-		return envelope.TypeMeta.GroupVersionKind()
+	if unknown, ok := envelopeOf(data); ok {
+		return unknown.TypeMeta.GroupVersionKind()
 	}
 	var meta metav1.TypeMeta
 	if json.Unmarshal(data, &meta) != nil {
@@ -66,10 +68,10 @@ func storedKind(data []byte) schema.GroupVersionKind {
 }
 
 // envelopeOf returns the envelope of an object in protobuf; ok is false if data has none.
-func envelopeOf(data []byte) (envelope runtime.Unknown, ok bool) {
-	message, ok := bytes.CutPrefix(data, protoMagic)
-	if !ok || envelope.Unmarshal(message) != nil {
+func envelopeOf(data []byte) (unknown runtime.Unknown, ok bool) {
+	message, ok := bytes.CutPrefix(data, envelope.Magic)
+	if !ok || unknown.Unmarshal(message) != nil {
 		return runtime.Unknown{}, false
 	}
-	return envelope, true
+	return unknown, true
 }

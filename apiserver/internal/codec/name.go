@@ -4,12 +4,14 @@ import (
 	"encoding/json"
 
 	"google.golang.org/protobuf/encoding/protowire"
+
+	"minikcm.dev/minikcm/internal/envelope"
 )
 
 // NameOf returns the name in the metadata of an object in JSON or protobuf; empty if it has none or
 // cannot be read.
 func NameOf(document []byte) string {
-	if _, message, err := unwrapProtobuf(document); err == nil {
+	if _, message, err := envelope.Open(document); err == nil {
 		const metadata, name = 1, 1 // of all kinds, and of ObjectMeta
 		return string(bytesField(bytesField(message, metadata), name))
 	}

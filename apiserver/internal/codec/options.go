@@ -8,6 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
+
+	"minikcm.dev/minikcm/internal/envelope"
 )
 
 // DecodeDeleteOptions decodes DeleteOptions of any group and version: every group has its own
@@ -35,19 +37,19 @@ func DecodeDeleteOptions(m Media, data []byte) (*metav1.DeleteOptions, error) {
 }
 
 func decodeDeleteOptionsProtobuf(data []byte) (*metav1.DeleteOptions, error) {
-	message, ok := bytes.CutPrefix(data, protoMagic)
+	message, ok := bytes.CutPrefix(data, envelope.Magic)
 	if !ok {
-		return nil, fmt.Errorf("provided data does not appear to be a protobuf message, expected prefix %v", protoMagic)
+		return nil, fmt.Errorf("provided data does not appear to be a protobuf message, expected prefix %v", envelope.Magic)
 	}
-	envelope := &runtime.Unknown{}
-	if err := envelope.Unmarshal(message); err != nil {
+	unknown := &runtime.Unknown{}
+	if err := unknown.Unmarshal(message); err != nil {
 		return nil, fmt.Errorf("reading the envelope of DeleteOptions: %w", err)
 	}
 	opts := &metav1.DeleteOptions{}
-	if err := opts.Unmarshal(envelope.Raw); err != nil {
+	if err := opts.Unmarshal(unknown.Raw); err != nil {
 		return nil, fmt.Errorf("reading DeleteOptions: %w", err)
 	}
-	return opts, wantDeleteOptions(envelope.Kind)
+	return opts, wantDeleteOptions(unknown.Kind)
 }
 
 func wantDeleteOptions(kind string) error {

@@ -9,6 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"minikcm.dev/minikcm/internal/envelope"
 )
 
 // pieces is the protobuf message of a list, in its envelope (magic and runtime.Unknown),
@@ -24,12 +26,12 @@ func newPieces(w io.Writer, kind schema.GroupVersionKind, meta *metav1.ListMeta,
 	size := messageSize(meta.Size()) + items
 	apiVersion, name := kind.ToAPIVersionAndKind()
 	typeMeta := runtime.TypeMeta{APIVersion: apiVersion, Kind: name}
-	capacity := len(protoMagic) + messageSize(typeMeta.Size()) + messageSize(size) + len(envelopeEnd)
+	capacity := len(envelope.Magic) + messageSize(typeMeta.Size()) + messageSize(size) + len(envelopeEnd)
 	if w != nil {
 		capacity = min(capacity, pieceSize+pieceSize/4)
 	}
 	p := &pieces{w: w, buf: make([]byte, 0, capacity)}
-	p.buf = append(p.buf, protoMagic...)
+	p.buf = append(p.buf, envelope.Magic...)
 	// Fields in memory cannot fail to encode.
 	_ = p.message(1, &typeMeta, typeMeta.Size())
 	p.buf = appendHeader(p.buf, 2, size)

@@ -11,6 +11,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"minikcm.dev/minikcm/internal/envelope"
 )
 
 // ErrDamaged is returned for a stored value that differs from the written one.
@@ -45,7 +47,7 @@ func verifyChecksum(data []byte) error {
 
 // VerifyStored returns ErrDamaged if a stored value has a checksum that does not match.
 func VerifyStored(data []byte) error {
-	if bytes.HasPrefix(data, protoMagic) {
+	if bytes.HasPrefix(data, envelope.Magic) {
 		return verifyChecksum(data)
 	}
 	return verifyJSONChecksum(data)
@@ -80,8 +82,8 @@ func IsStored(gvk schema.GroupVersionKind, obj runtime.Object, data []byte) (boo
 		encoded, err := EncodeStored(gvk, obj)
 		return err == nil && bytes.Equal(encoded, data), err
 	}
-	e := newEnvelope(gvk, message)
-	if e.length+checksumSize != len(data) {
+	e := envelope.New(gvk, message)
+	if e.Length+checksumSize != len(data) {
 		return false, nil
 	}
 	buffer, ok := buffers.Get().(*[]byte)
@@ -89,8 +91,8 @@ func IsStored(gvk schema.GroupVersionKind, obj runtime.Object, data []byte) (boo
 		buffer = new([]byte)
 	}
 	defer buffers.Put(buffer)
-	*buffer = slices.Grow((*buffer)[:0], len(data))[:e.length]
-	if err := e.writeTo(*buffer); err != nil {
+	*buffer = slices.Grow((*buffer)[:0], len(data))[:e.Length]
+	if err := e.WriteTo(*buffer); err != nil {
 		return false, err
 	}
 	return bytes.Equal(appendChecksum(*buffer), data), nil
@@ -99,7 +101,7 @@ func IsStored(gvk schema.GroupVersionKind, obj runtime.Object, data []byte) (boo
 // StoredMessage returns the protobuf message in a stored value, without a copy. ok is false if the
 // value is not protobuf.
 func StoredMessage(data []byte) (message []byte, ok bool) {
-	_, message, err := unwrapProtobuf(data)
+	_, message, err := envelope.Open(data)
 	return message, err == nil
 }
 
@@ -110,7 +112,7 @@ func (d *Decoder) DecodeStored(data []byte, into runtime.Object) error {
 	if err := VerifyStored(data); err != nil {
 		return err
 	}
-	if !bytes.HasPrefix(data, protoMagic) {
+	if !bytes.HasPrefix(data, envelope.Magic) {
 		_, _, err := d.json.Decode(data, nil, into)
 		if err != nil && !runtime.IsStrictDecodingError(err) {
 			return err
@@ -122,7 +124,7 @@ func (d *Decoder) DecodeStored(data []byte, into runtime.Object) error {
 	if !ok {
 		return fmt.Errorf("%T has no protobuf form", into)
 	}
-	_, raw, err := unwrapProtobuf(data)
+	_, raw, err := envelope.Open(data)
 	if err != nil {
 		return err
 	}

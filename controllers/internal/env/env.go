@@ -18,6 +18,7 @@ import (
 	"minikcm.dev/minikcm/internal/events"
 	"minikcm.dev/minikcm/internal/heartbeats"
 	"minikcm.dev/minikcm/internal/loop"
+	"minikcm.dev/minikcm/internal/objectclient"
 )
 
 // Env is the environment of the controllers of one process.
@@ -91,7 +92,7 @@ func (e *Env) ClientFor(name string) (kubernetes.Interface, *rest.Config, error)
 	if err != nil {
 		return nil, nil, err
 	}
-	client, err := kubernetes.NewForConfig(config)
+	client, err := objectclient.NewForConfig(config)
 	if err != nil {
 		return nil, nil, fmt.Errorf("making the client of %s: %w", name, err)
 	}

@@ -3,6 +3,7 @@ package executor
 import (
 	"context"
 	"fmt"
+	"net/http"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -13,6 +14,8 @@ import (
 	"k8s.io/client-go/rest"
 
 	"minikcm.dev/minikcm/controllers/internal/plan"
+	"minikcm.dev/minikcm/internal/envelope"
+	"minikcm.dev/minikcm/internal/objectclient"
 )
 
 // Writer is the part of the API that an executor needs. The caller may change returned
@@ -44,6 +47,7 @@ type writer struct {
 // target is the endpoint of a kind.
 type target struct {
 	client   rest.Interface
+	short    *objectclient.Client
 	kind     schema.GroupVersionKind
 	resource string
 	slots    slots
@@ -54,7 +58,7 @@ func (w writer) target(o plan.Object) (target, error) {
 	if err != nil {
 		return target{}, fmt.Errorf("finding the kind of %T: %w", o, err)
 	}
-	t := target{kind: kinds[0], slots: w.slots}
+	t := target{kind: kinds[0], slots: w.slots, short: objectclient.Of(w.client)}
 	plural, _ := meta.UnsafeGuessKindToResource(t.kind)
 	t.resource = plural.Resource
 	switch t.kind.GroupVersion().String() {
@@ -81,21 +85,33 @@ func (t target) at(request *rest.Request, o plan.Object) *rest.Request {
 	return request.NamespaceIfScoped(o.GetNamespace(), o.GetNamespace() != "").Resource(t.resource)
 }
 
-func (t target) into(ctx context.Context, request *rest.Request) (plan.Object, error) {
+// request returns a request for the object, or to its collection if name is empty.
+func (t target) request(method string, o plan.Object, name, sub string) *objectclient.Request {
+	return &objectclient.Request{Method: method, Kind: t.kind, Resource: t.resource, Namespace: o.GetNamespace(), Name: name, Subresource: sub}
+}
+
+// send sends a request with a body, unless it is a GET. through is the same request of client-go.
+func (t target) send(ctx context.Context, request *objectclient.Request, through func() *rest.Request) (plan.Object, error) {
 	made, err := scheme.Scheme.New(t.kind)
 	if err != nil {
-		return nil, err
-	}
-	if err := t.slots.take(ctx); err != nil {
-		return nil, err
-	}
-	defer t.slots.give()
-	if err := request.Do(ctx).Into(made); err != nil {
 		return nil, err
 	}
 	o, ok := made.(plan.Object)
 	if !ok {
 		return nil, fmt.Errorf("%s is not an API object", t.kind)
+	}
+	if err := t.slots.take(ctx); err != nil {
+		return nil, err
+	}
+	defer t.slots.give()
+	if into, ok := made.(objectclient.Object); ok {
+		var done bool
+		if ctx, done = t.short.Do(ctx, request, into); done {
+			return o, nil
+		}
+	}
+	if err := through().Do(ctx).Into(made); err != nil {
+		return nil, err
 	}
 	return o, nil
 }
@@ -105,7 +121,9 @@ func (w writer) Get(ctx context.Context, like plan.Object) (plan.Object, error) 
 	if err != nil {
 		return nil, err
 	}
-	return t.into(ctx, t.at(t.client.Get(), like).Name(like.GetName()))
+	return t.send(ctx, t.request(http.MethodGet, like, like.GetName(), ""), func() *rest.Request {
+		return t.at(t.client.Get(), like).Name(like.GetName())
+	})
 }
 
 func (w writer) Create(ctx context.Context, o plan.Object) (plan.Object, error) {
@@ -113,7 +131,9 @@ func (w writer) Create(ctx context.Context, o plan.Object) (plan.Object, error) 
 	if err != nil {
 		return nil, err
 	}
-	return t.into(ctx, t.at(t.client.Post(), o).Body(o))
+	request := t.request(http.MethodPost, o, "", "")
+	request.Body, _ = o.(envelope.Message)
+	return t.send(ctx, request, func() *rest.Request { return t.at(t.client.Post(), o).Body(o) })
 }
 
 func (w writer) Update(ctx context.Context, o plan.Object, sub string) (plan.Object, error) {
@@ -121,11 +141,15 @@ func (w writer) Update(ctx context.Context, o plan.Object, sub string) (plan.Obj
 	if err != nil {
 		return nil, err
 	}
-	request := t.at(t.client.Put(), o).Name(o.GetName())
-	if sub != "" {
-		request = request.SubResource(sub)
-	}
-	return t.into(ctx, request.Body(o))
+	request := t.request(http.MethodPut, o, o.GetName(), sub)
+	request.Body, _ = o.(envelope.Message)
+	return t.send(ctx, request, func() *rest.Request {
+		through := t.at(t.client.Put(), o).Name(o.GetName())
+		if sub != "" {
+			through = through.SubResource(sub)
+		}
+		return through.Body(o)
+	})
 }
 
 func (w writer) Patch(ctx context.Context, o plan.Object, patch []byte) (plan.Object, error) {
@@ -133,7 +157,11 @@ func (w writer) Patch(ctx context.Context, o plan.Object, patch []byte) (plan.Ob
 	if err != nil {
 		return nil, err
 	}
-	return t.into(ctx, t.at(t.client.Patch(types.StrategicMergePatchType), o).Name(o.GetName()).Body(patch))
+	request := t.request(http.MethodPatch, o, o.GetName(), "")
+	request.Patch, request.PatchType = patch, string(types.StrategicMergePatchType)
+	return t.send(ctx, request, func() *rest.Request {
+		return t.at(t.client.Patch(types.StrategicMergePatchType), o).Name(o.GetName()).Body(patch)
+	})
 }
 
 func (w writer) Delete(ctx context.Context, o plan.Object) error {

@@ -7,7 +7,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/authentication/user"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
 	"minikcm.dev/minikcm/apiserver"
@@ -15,6 +14,7 @@ import (
 	"minikcm.dev/minikcm/controllers"
 	"minikcm.dev/minikcm/internal/auth"
 	"minikcm.dev/minikcm/internal/events"
+	"minikcm.dev/minikcm/internal/objectclient"
 )
 
 // newEnv returns the environment of the controllers.
@@ -27,7 +27,7 @@ func (p *Parts) newEnv() (*controllers.Env, error) {
 	}
 	recording := rest.CopyConfig(config)
 	recording.UserAgent = "minikcm/event-recorder"
-	client, err := kubernetes.NewForConfig(recording)
+	client, err := objectclient.NewForConfig(recording)
 	if err != nil {
 		return nil, fmt.Errorf("making the event recorder's client: %w", err)
 	}
