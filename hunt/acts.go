@@ -34,6 +34,7 @@ type subject struct {
 	resource schema.GroupVersionResource
 	last     runtime.Object // its newest state
 	users    bool           // a user has created it, not the operator
+	edited   bool           // an edit is not over
 	// kept says that it had finalizers before it was deleted.
 	kept bool
 }
@@ -155,24 +156,42 @@ func (c *course) edit(ctx context.Context, s *subject, d *Disturbance) error {
 	if err != nil {
 		return err
 	}
+	if !c.beginsEdit(s) {
+		return fmt.Errorf("another edit of %s is not over: what this one changed back to would be the other one's", d.Object)
+	}
 	if _, err := objects.Patch(ctx, name, types.MergePatchType, mergePatch(path, d.Value), metav1.PatchOptions{}); err != nil {
+		c.endsEdit(s)
 		return err
 	}
-	c.mu.Lock()
-	c.undoing++
-	c.mu.Unlock()
 	c.cluster.Clock().AfterFunc(holdTime, func() {
 		c.later(func(ctx context.Context) {
 			// If the object is gone, there is nothing to change back.
 			if _, err := objects.Patch(ctx, name, types.MergePatchType, mergePatch(path, string(back)), metav1.PatchOptions{}); err != nil && d.Path == finalizersPath {
 				return // the act is never over, so that the run says nothing
 			}
-			c.mu.Lock()
-			defer c.mu.Unlock()
-			c.undoing--
+			c.endsEdit(s)
 		})
 	})
 	return nil
+}
+
+// beginsEdit notes that an object is edited, unless it is already.
+func (c *course) beginsEdit(s *subject) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if s.edited {
+		return false
+	}
+	s.edited = true
+	c.undoing++
+	return true
+}
+
+func (c *course) endsEdit(s *subject) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s.edited = false
+	c.undoing--
 }
 
 // mergePatch sets a field to a value in JSON.

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -35,6 +36,9 @@ const thisMachine = "machine-1"
 func kubelet(mgr ctrl.Manager, _ *minikcmtest.Cluster, repaired bool) error {
 	k, live := mgr.GetClient(), mgr.GetAPIReader()
 	return ctrl.NewControllerManagedBy(mgr).For(&corev1.ConfigMap{}).Complete(reconcile.Func(func(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+		if req.Namespace != namespace {
+			return ctrl.Result{}, nil
+		}
 		mine := func(from client.Reader) (bool, error) {
 			task := &corev1.ConfigMap{}
 			err := from.Get(ctx, req.NamespacedName, task)
@@ -287,22 +291,22 @@ var published = []*bug{
 		known: []string{"stale restart with configmaps as before delete secrets default/data-db-1, after update configmaps default/db (2)"},
 	},
 	{
-		name: "rabbitmq cluster-operator #648", setUp: stores(setByName),
+		name: "rabbitmq cluster-operator #648", setUp: stores(setByName, &appsv1.StatefulSet{}),
 		workload: hunt.Workload{Steps: []hunt.Step{store("1", "10"), remove("db"), store("1", "10"), writeData(readSet), change("db", "image", "2")}, AtEnd: dataIsThere(readSet)},
 		known:    []string{"stale restart with configmaps as before delete statefulsets.apps default/set-db, after update configmaps default/db (6)"},
 	},
 	{
-		name: "rabbitmq cluster-operator #653", setUp: stores(resized),
+		name: "rabbitmq cluster-operator #653", setUp: stores(resized, &appsv1.StatefulSet{}),
 		workload: hunt.Workload{Steps: []hunt.Step{store("1", "10"), change("db", "storage", "15"), writeData(readSet), change("db", "image", "2")}, AtEnd: dataIsThere(readSet)},
 		known:    []string{"stale restart with configmaps as before update configmaps default/db, after update configmaps default/db (2)"},
 	},
 	{
-		name: "rabbitmq cluster-operator #782", setUp: stores(expanded),
+		name: "rabbitmq cluster-operator #782", setUp: stores(expanded, &appsv1.StatefulSet{}),
 		workload: hunt.Workload{Steps: []hunt.Step{store("1", "10"), change("db", "storage", "15")}},
 		known:    []string{"crash after delete statefulsets.apps default/set-db"},
 	},
 	{
-		name: "casskop #370", setUp: stores(decommissioned),
+		name: "casskop #370", setUp: stores(decommissioned, &appsv1.StatefulSet{}),
 		workload: hunt.Workload{Steps: []hunt.Step{store("2", "10"), change("db", "replicas", "1")}},
 		known:    []string{"crash after update statefulsets.apps default/set-db"},
 	},

@@ -112,6 +112,19 @@ func TestPublished(t *testing.T) {
 	}
 }
 
+// A user who edits an object twice at once would leave the first edit in effect: the second one does not take place.
+func TestEditedTwice(t *testing.T) {
+	t.Parallel()
+	b := published[len(published)-1]
+	edit := "edit of apps.example.com default/web: spec.replicas=0 for thirty seconds, from update apps.example.com/status default/web"
+	l := hearing(t, func(t testing.TB) {
+		hunt.Replay(t, b.operator(true), b.workload, []string{edit, edit}, clusters, hunt.WithParallel(1))
+	})
+	if len(l.failed) != 1 || !strings.Contains(l.failed[0], "is not possible") {
+		t.Errorf("two edits end with %v", l.failed)
+	}
+}
+
 // hunted prints a row of the table for the operator with the mistake and a row for the repaired one.
 func (b *bug) hunted(t *testing.T) {
 	t.Helper()
