@@ -75,7 +75,8 @@ func listable(served []*metav1.APIResourceList) []listed {
 	var all []listed
 	for _, list := range served {
 		gv, err := schema.ParseGroupVersion(list.GroupVersion)
-		if err != nil {
+		// The kinds of the simulation show the process, or ConfigMaps and Nodes, which are listed themselves.
+		if err != nil || gv.Group == "simulation.minikcm.dev" {
 			continue
 		}
 		for i := range list.APIResources {

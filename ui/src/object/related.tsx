@@ -53,7 +53,7 @@ async function read(o: KubeObject, at: number): Promise<Answer> {
   const namespace = o.metadata.namespace ?? "";
   const known = children[o.kind];
   const of = (group: string, resource: string) => kinds.find((k) => k.group === group && k.name === resource);
-  const owners = known ? known.flatMap(([g, r]) => of(g, r) ?? []) : kinds.filter((k) => k.listable && (k.namespaced || !namespace) && !passed.has(k.name) && !/(^|\.)metrics\.k8s\.io$/.test(k.group));
+  const owners = known ? known.flatMap(([g, r]) => of(g, r) ?? []) : kinds.filter((k) => k.listable && (k.namespaced || !namespace) && !passed.has(k.name) && !/(^|\.)metrics\.k8s\.io$|^simulation\.minikcm\.dev$/.test(k.group));
   const labels = podLabels(o);
   const selecting = labels ? [of("", "services"), of("networking.k8s.io", "networkpolicies"), of("policy", "poddisruptionbudgets")].flatMap((k) => k ?? []) : [];
   const scaling = labels || o.spec?.replicas !== undefined ? of("autoscaling", "horizontalpodautoscalers") : undefined;
