@@ -13,9 +13,10 @@ type Mask uint64
 // MaxMarks is the number of marks that a plan can have.
 const MaxMarks = 64
 
-// Selector returns the mark of a field; ok is false for other fields. The type is the one that declares the
-// field, or one into which that type is inlined; New calls the Selector with both.
-type Selector func(t reflect.Type, field string) (mark int, ok bool)
+// Selector returns the marks of the selected fields of a type by their names in JSON. A field of the content of one of its fields is
+// named by the path to it, such as containers.restartPolicy. The type is the one that declares the field, or one into which that type is
+// inlined; New calls the Selector with both, once each.
+type Selector func(t reflect.Type) (marks map[string]int)
 
 // Plan is the way to the selected fields of a type. A nil plan has none.
 type Plan struct{ steps []step }
@@ -33,14 +34,56 @@ type step struct {
 // New returns the plan of a type, which may be a pointer; nil if no field is selected. Fields of recursive
 // types are found once.
 func New(t reflect.Type, selects Selector) *Plan {
-	b := &builder{selects: selects, under: map[reflect.Type]bool{}}
+	b := &builder{selects: selects, selected: map[reflect.Type]map[string]int{}, under: map[reflect.Type]bool{}}
 	return b.plan(t, nil)
 }
 
 type builder struct {
 	selects Selector
+	// selected keeps what the Selector has returned.
+	selected map[reflect.Type]map[string]int
+	// way are the fields on the way to the type whose plan is made.
+	way []place
 	// under are the types on the way, so that a recursive one ends it.
 	under map[reflect.Type]bool
+}
+
+// place is a field on the way: its name, the type that declares it, and the struct in it.
+type place struct {
+	name            string
+	owner, contains reflect.Type
+}
+
+// of returns the marks of a type's fields.
+func (b *builder) of(t reflect.Type) map[string]int {
+	marks, known := b.selected[t]
+	if !known {
+		marks = b.selects(t)
+		b.selected[t] = marks
+	}
+	return marks
+}
+
+// mark returns the mark of a field of a type. A path that begins further outside comes first.
+func (b *builder) mark(t reflect.Type, field string) (mark int, ok bool) {
+	mark, ok = b.of(t)[field]
+	names := 0
+	for i := len(b.way) - 1; i >= 0 && b.way[i].contains == t; i-- {
+		names++
+		t = b.way[i].owner
+		marks := b.of(t)
+		if len(marks) == 0 {
+			continue
+		}
+		path := field
+		for _, place := range slices.Backward(b.way[len(b.way)-names:]) {
+			path = place.name + "." + path
+		}
+		if outside, selected := marks[path]; selected {
+			mark, ok = outside, true
+		}
+	}
+	return mark, ok
 }
 
 // plan returns the plan of a type; outer are the types into which it is inlined.
@@ -72,7 +115,7 @@ func (b *builder) plan(t reflect.Type, outer []reflect.Type) *Plan {
 		}
 		s := step{index: i, name: name, mark: -1}
 		for _, of := range append(slices.Clone(outer), t) {
-			if mark, ok := b.selects(of, name); ok {
+			if mark, ok := b.mark(of, name); ok {
 				s.mark = mark
 			}
 		}
@@ -89,16 +132,11 @@ func (b *builder) plan(t reflect.Type, outer []reflect.Type) *Plan {
 	return p
 }
 
-// below returns the plan of a field's content. Selectors may name fields of its type as a path from the
-// field, such as containers.restartPolicy.
+// below returns the plan of a field's content.
 func (b *builder) below(t, owner reflect.Type, name string) *Plan {
-	inner := &builder{under: b.under, selects: func(of reflect.Type, field string) (int, bool) {
-		if mark, ok := b.selects(owner, name+"."+field); ok && of == element(t) {
-			return mark, true
-		}
-		return b.selects(of, field)
-	}}
-	return inner.plan(t, nil)
+	b.way = append(b.way, place{name, owner, element(t)})
+	defer func() { b.way = b.way[:len(b.way)-1] }()
+	return b.plan(t, nil)
 }
 
 // element returns the struct in pointers, lists and maps.

@@ -2,6 +2,7 @@ package fieldplan
 
 import (
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -14,9 +15,14 @@ import (
 
 // selecting returns a selector of fields by the name of their type, a blank, and their path.
 func selecting(fields map[string]int) Selector {
-	return func(t reflect.Type, field string) (int, bool) {
-		mark, ok := fields[t.Name()+" "+field]
-		return mark, ok
+	return func(t reflect.Type) map[string]int {
+		marks := map[string]int{}
+		for name, mark := range fields {
+			if of, field, _ := strings.Cut(name, " "); of == t.Name() {
+				marks[field] = mark
+			}
+		}
+		return marks
 	}
 }
 

@@ -9,19 +9,19 @@ import (
 
 	"minikcm.dev/minikcm/apiserver/internal/fieldplan"
 	"minikcm.dev/minikcm/internal/featuregates"
-	"minikcm.dev/minikcm/internal/releases"
 )
+
+// lackingMark is the mark of the fields that the release does not have.
+const lackingMark = fieldplan.MaxMarks - 1
 
 // absentFields are the fields that are not there with some feature gates. Plans are made when they are
 // first used, and kept for all clusters of the process.
 type absentFields struct {
-	// lacking are the fields that the release does not have.
-	lacking map[releases.Field]bool
-	// gates are the gates of fields that are off, each with its mark. The marks are the fields' that are
-	// removed separately.
-	gates map[featuregates.Field]int
-	// lackingMark is the mark of the fields in lacking.
-	lackingMark      int
+	// lacking are the fields that the release does not have, by the definition of their type, with lackingMark.
+	lacking map[string]map[string]int
+	// gates are the fields whose gates are off, by the group and name of their type, each with the mark of its gate. The
+	// marks are the fields' that are removed separately.
+	gates            map[string]map[string]int
 	lackPlans, plans sync.Map // of *fieldplan.Plan by reflect.Type
 }
 
@@ -32,37 +32,45 @@ func fieldsFor(gates featuregates.Gates) *absentFields {
 	if known, ok := absentByGates.Load(gates.Key()); ok {
 		return known.(*absentFields)
 	}
-	a := &absentFields{lacking: map[releases.Field]bool{}, gates: map[featuregates.Field]int{}}
+	a := &absentFields{lacking: map[string]map[string]int{}, gates: map[string]map[string]int{}}
 	for _, field := range gates.Lacks() {
-		a.lacking[field] = true
+		setMark(a.lacking, field.Type, field.Name, lackingMark)
 	}
 	off := gates.Off()
 	for i, name := range slices.Sorted(maps.Keys(off)) {
 		for _, field := range off[name] {
 			// A type has fields of a few gates only.
-			a.gates[field] = i % (fieldplan.MaxMarks - 1)
+			of, name, _ := strings.Cut(string(field), " ")
+			setMark(a.gates, of, name, i%lackingMark)
 		}
 	}
-	a.lackingMark = fieldplan.MaxMarks - 1
 	known, _ := absentByGates.LoadOrStore(gates.Key(), a)
 	return known.(*absentFields)
 }
 
+func setMark(marks map[string]map[string]int, of, field string, mark int) {
+	if marks[of] == nil {
+		marks[of] = map[string]int{}
+	}
+	marks[of][field] = mark
+}
+
 // lackingIn finds the fields of a type that the release does not have.
 func (a *absentFields) lackingIn(t reflect.Type) *fieldplan.Plan {
-	return planOf(&a.lackPlans, t, func(of reflect.Type, field string) (int, bool) {
-		return a.lackingMark, a.lacking[releases.Field{Type: definitionOf(of), Name: field}]
-	})
+	return planOf(&a.lackPlans, t, func(of reflect.Type) map[string]int { return a.lacking[definitionOf(of)] })
 }
 
 // offIn finds the fields of a type whose gates are off, and those that the release does not have, which
 // parts of the cluster may set.
 func (a *absentFields) offIn(t reflect.Type) *fieldplan.Plan {
-	return planOf(&a.plans, t, func(of reflect.Type, field string) (int, bool) {
-		if mark, ok := a.gates[featuregates.Field(groupOf(of)+"."+of.Name()+" "+field)]; ok {
-			return mark, true
+	return planOf(&a.plans, t, func(of reflect.Type) map[string]int {
+		off, lacking := a.gates[groupOf(of)+"."+of.Name()], a.lacking[definitionOf(of)]
+		if len(lacking) == 0 {
+			return off
 		}
-		return a.lackingMark, a.lacking[releases.Field{Type: definitionOf(of), Name: field}]
+		all := maps.Clone(lacking)
+		maps.Copy(all, off)
+		return all
 	})
 }
 
