@@ -1,7 +1,7 @@
 package store
 
 import (
-	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,6 +24,9 @@ import (
 // maxGroup caps the writes whose events are delivered together.
 const maxGroup = 64
 
+// settlingCommits is the number of commits of settleSize.
+const settlingCommits = 4
+
 // writeOverhead is etcd's estimate of the bytes that a key takes in the database beside itself
 // and its value.
 const writeOverhead = 256
@@ -42,6 +45,8 @@ type direct struct {
 	failure  *failure
 	// deliver gets the events in the order of their revisions. It is set before the first write.
 	deliver func([]*Event)
+	// trace is a trace whose steps are disabled while run works: etcd would note several for each write.
+	trace *traceutil.Trace
 
 	writes chan *writing
 	stop   chan struct{} // closed by close
@@ -69,12 +74,12 @@ func startDirect(dir string, quota int64, lg *zap.Logger, f *failure) (*direct, 
 		cfg := backend.DefaultBackendConfig(lg)
 		cfg.Path, cfg.UnsafeNoFsync, cfg.BackendFreelistType = path, true, bolt.FreelistMapType
 		cfg.MmapSize = uint64(quota + quota/10) // as etcd's server: beyond the quota only until it is noticed
-		d := &direct{database: backend.New(cfg), quota: quota, failure: f, writes: make(chan *writing), stop: make(chan struct{})}
+		d := &direct{database: backend.New(cfg), quota: quota, failure: f, trace: traceutil.TODO(), writes: make(chan *writing), stop: make(chan struct{})}
 		if err := d.prepare(lg); err != nil {
 			return nil, errors.Join(err, d.database.Close())
 		}
 		d.store = mvcc.New(lg, d.database, &lease.FakeLessor{}, mvcc.StoreConfig{})
-		d.ended.Go(d.run)
+		d.ended.Go(func() { d.trace.StepWithFunction(d.run, "applying writes") })
 		return d, nil
 	})
 }
@@ -177,53 +182,61 @@ func (d *direct) gather(group []*writing) []*writing {
 
 // apply makes one change, and returns its event. No other change is made meanwhile.
 func (d *direct) apply(c *change) (*Event, error) {
-	current, err := d.look(c)
+	created, err := d.look(c)
 	if err != nil {
 		return nil, err
-	}
-	if !expectationHolds(c.kind, current, c.expected) {
-		return nil, &ConflictError{Key: c.key, Current: current}
 	}
 	if c.kind == Put && d.database.Size()+int64(c.size()+writeOverhead) >= d.quota {
 		return nil, etcderrors.ErrNoSpace
 	}
-	event := &Event{Type: c.kind, KeyValue: KeyValue{Key: c.key}, Previous: current}
-	txn := d.store.Write(traceutil.TODO())
+	event := &Event{Type: c.kind, KeyValue: KeyValue{Key: c.key}}
+	txn := d.store.Write(d.trace)
 	if c.kind == Delete {
 		_, event.KeyValue.ModRevision = txn.DeleteRange([]byte(c.key), nil)
 	} else {
 		if len(c.value) > 0 { // etcd returns an empty value as nil
-			event.KeyValue.Value = bytes.Clone(c.value)
+			event.KeyValue.Value = c.value
 		}
 		event.KeyValue.ModRevision = txn.Put([]byte(c.key), c.value, lease.NoLease)
-		event.KeyValue.CreateRevision = event.KeyValue.ModRevision
-		if current != nil {
-			event.KeyValue.CreateRevision = current.CreateRevision
-		}
+		event.KeyValue.CreateRevision = cmp.Or(created, event.KeyValue.ModRevision)
 	}
 	txn.End()
 	return event, nil
 }
 
-// look returns the state of the change's key, and a *GuardError if one of its guards does not
-// hold.
-func (d *direct) look(c *change) (*KeyValue, error) {
-	txn := d.store.Read(mvcc.SharedBufReadTxMode, traceutil.TODO())
+// look returns the revision at which the change's key was created; 0 if it does not exist. The error is a *GuardError if one of
+// the guards does not hold, or a *ConflictError.
+func (d *direct) look(c *change) (created int64, err error) {
+	txn := d.store.Read(mvcc.SharedBufReadTxMode, d.trace)
 	defer txn.End()
 	for _, guard := range c.guards {
-		kv, err := lookUp(txn, guard.Key)
+		kv, err := lookUp(txn, guard.Key, true)
 		if err != nil {
-			return nil, err
+			return 0, err
 		}
 		if at := revisionOf(kv); at != guard.Revision {
-			return nil, &GuardError{Guard: guard, Current: at}
+			return 0, &GuardError{Guard: guard, Current: at}
 		}
 	}
-	return lookUp(txn, c.key)
+	current, err := lookUp(txn, c.key, true)
+	if err != nil {
+		return 0, err
+	}
+	if !expectationHolds(c.kind, current, c.expected) {
+		if current, err = lookUp(txn, c.key, false); err != nil {
+			return 0, err
+		}
+		return 0, &ConflictError{Key: c.key, Current: current}
+	}
+	if current == nil {
+		return 0, nil
+	}
+	return current.CreateRevision, nil
 }
 
-func lookUp(txn mvcc.TxnRead, key string) (*KeyValue, error) {
-	result, err := txn.Range(context.Background(), []byte(key), nil, mvcc.RangeOptions{})
+// lookUp returns the state of a key, without its value if only the revisions are wanted; nil if it does not exist.
+func lookUp(txn mvcc.TxnRead, key string, revisions bool) (*KeyValue, error) {
+	result, err := txn.Range(context.Background(), []byte(key), nil, mvcc.RangeOptions{FastKeysOnly: revisions})
 	if err != nil || len(result.KVs) == 0 {
 		return nil, err
 	}
@@ -265,12 +278,17 @@ func (d *direct) compact(ctx context.Context, revision int64, physical bool) err
 //	space looks              so little seems to be free that it does not defragment
 //
 // etcd's server writes the index of the log's entry even for a refused request.
+//
+// The pages also count as used while a reader of the state before is open, and etcd's own ends in a goroutine some time after the
+// commit. So a few commits follow.
 func (d *direct) settleSize() {
-	tx := d.database.BatchTx()
-	tx.LockOutsideApply()
-	schema.UnsafeSetStorageVersion(tx, semver.New(version.Version))
-	tx.Unlock()
-	d.database.ForceCommit()
+	for range settlingCommits {
+		tx := d.database.BatchTx()
+		tx.LockOutsideApply()
+		schema.UnsafeSetStorageVersion(tx, semver.New(version.Version))
+		tx.Unlock()
+		d.database.ForceCommit()
+	}
 }
 
 func (d *direct) defragment() error { return d.database.Defrag() }

@@ -81,7 +81,7 @@ func TestEmbeddedWatch(t *testing.T) {
 	if revision, err = s.Delete(ctx, "/a/1", revision); err != nil {
 		t.Fatal(err)
 	}
-	if batch := <-w.Batches(); len(batch.Events) != 1 || batch.Revision != revision || batch.Events[0].Type != store.Delete || batch.Events[0].Previous == nil {
+	if batch := <-w.Batches(); len(batch.Events) != 1 || batch.Revision != revision || batch.Events[0].Type != store.Delete {
 		t.Errorf("got %+v", batch)
 	}
 	if revision, err = s.Put(ctx, "/b/1", []byte("1"), 0); err != nil {

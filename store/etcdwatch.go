@@ -97,7 +97,7 @@ func (w *etcdWatch) open(ctx, streamCtx context.Context, from int64) error {
 	w.reached = from - 1
 	start, end := wireRange(w.prefix, "")
 	w.changes = w.store.client.Watch(streamCtx, string(start), clientv3.WithRange(string(end)),
-		clientv3.WithRev(from), clientv3.WithPrevKV(), clientv3.WithFragment(), clientv3.WithCreatedNotify())
+		clientv3.WithRev(from), clientv3.WithFragment(), clientv3.WithCreatedNotify())
 	select {
 	case response := <-w.changes:
 		if !response.Created {
@@ -196,13 +196,6 @@ func (w *etcdWatch) convert(response *clientv3.WatchResponse) (*Batch, error) {
 		batch.Revision = converted.KeyValue.ModRevision
 		if event.Type == mvccpb.Event_DELETE {
 			converted.Type = Delete
-		}
-		if event.PrevKv != nil {
-			previous := fromProto((*mvccpb.KeyValue)(event.PrevKv))
-			converted.Previous = &previous
-		} else if !event.IsCreate() {
-			// A previous state existed, but etcd has compacted it.
-			return nil, &CompactedError{}
 		}
 	}
 	return batch, nil

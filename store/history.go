@@ -2,13 +2,10 @@ package store
 
 import (
 	"bytes"
-	"context"
-	"errors"
 	"fmt"
 	"strings"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
-	"go.etcd.io/etcd/pkg/v3/traceutil"
 	"go.etcd.io/etcd/server/v3/storage/backend"
 	"go.etcd.io/etcd/server/v3/storage/mvcc"
 	"go.etcd.io/etcd/server/v3/storage/schema"
@@ -27,15 +24,8 @@ func readHistory(kv mvcc.KV, b backend.Backend, prefix string, from, to int64) (
 		return nil, err
 	}
 	batch := &Batch{Events: events}
-	for i := range events {
-		event := &events[i]
-		batch.Revision = event.KeyValue.ModRevision
-		if event.Type == Put && event.KeyValue.CreateRevision == event.KeyValue.ModRevision {
-			continue
-		}
-		if event.Previous, err = readPrevious(kv, []byte(event.KeyValue.Key), event.KeyValue.ModRevision); err != nil {
-			return nil, err
-		}
+	if len(events) > 0 {
+		batch.Revision = events[len(events)-1].KeyValue.ModRevision
 	}
 	// etcd marks a revision as compacted before it removes any of its data, so a check
 	// after the read is sufficient.
@@ -92,26 +82,4 @@ func mayHavePrefix(encoded []byte, prefix string) bool {
 	}
 	key, n := protowire.ConsumeBytes(encoded[n:])
 	return n < 0 || bytes.HasPrefix(key, []byte(prefix))
-}
-
-// readPrevious returns the key's state before revision, nil if there was none, or a
-// *CompactedError if that state is compacted.
-func readPrevious(kv mvcc.KV, key []byte, revision int64) (*KeyValue, error) {
-	if revision <= 1 {
-		return nil, nil
-	}
-	txn := kv.Read(mvcc.SharedBufReadTxMode, traceutil.TODO())
-	defer txn.End()
-	result, err := txn.Range(context.Background(), key, nil, mvcc.RangeOptions{Rev: revision - 1})
-	if errors.Is(err, mvcc.ErrCompacted) {
-		return nil, &CompactedError{Compacted: txn.FirstRev()}
-	}
-	if err != nil {
-		return nil, fmt.Errorf("reading the state before revision %d: %w", revision, err)
-	}
-	if len(result.KVs) == 0 {
-		return nil, nil
-	}
-	previous := fromProto(result.KVs[0])
-	return &previous, nil
 }

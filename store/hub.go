@@ -118,15 +118,14 @@ func (h *hub) dispatch(events []*mvccpb.Event) {
 	for _, event := range events {
 		key := string(event.Kv.Key)
 		var converted *Event
-		var err error
 		for _, w := range h.watches {
 			if !w.wants(key, event.Kv.ModRevision) {
 				continue
 			}
 			if converted == nil {
-				converted, err = h.convert(key, event)
+				converted = convert(key, event)
 			}
-			w.add(converted, err)
+			w.add(converted)
 		}
 	}
 	h.rev.Store(events[len(events)-1].Kv.ModRevision)
@@ -142,7 +141,7 @@ func (h *hub) deliver(events []*Event) {
 	for _, event := range events {
 		for _, w := range h.watches {
 			if w.wants(event.KeyValue.Key, event.KeyValue.ModRevision) {
-				w.add(event, nil)
+				w.add(event)
 			}
 		}
 	}
@@ -152,21 +151,16 @@ func (h *hub) deliver(events []*Event) {
 	}
 }
 
-// convert converts an etcd event and looks up the previous state, which the event does
-// not contain.
-func (h *hub) convert(key string, event *mvccpb.Event) (*Event, error) {
+// convert converts an etcd event.
+func convert(key string, event *mvccpb.Event) *Event {
 	converted := &Event{KeyValue: KeyValue{
 		Key: key, Value: event.Kv.Value,
 		CreateRevision: event.Kv.CreateRevision, ModRevision: event.Kv.ModRevision,
 	}}
 	if event.Type == mvccpb.Event_DELETE {
 		converted.Type = Delete
-	} else if event.Kv.CreateRevision == event.Kv.ModRevision {
-		return converted, nil
 	}
-	previous, err := readPrevious(h.kv, event.Kv.Key, event.Kv.ModRevision)
-	converted.Previous = previous
-	return converted, err
+	return converted
 }
 
 // watch registers a watch from revision from, or from now on if from is 0.

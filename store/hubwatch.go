@@ -42,7 +42,6 @@ type hubWatch struct {
 	queue    []Event // whole revisions after dispatch returns
 	next     int64   // if not live: the first revision to read from the history
 	progress int64   // revision of the progress requested; 0: none
-	failed   error
 }
 
 // Batches implements Watch.
@@ -57,17 +56,13 @@ func (w *hubWatch) wants(key string, revision int64) bool {
 }
 
 // add queues an event. The caller holds hub.mu.
-func (w *hubWatch) add(event *Event, err error) {
+func (w *hubWatch) add(event *Event) {
 	revision := event.KeyValue.ModRevision
-	n := len(w.queue)
-	switch {
-	case err != nil:
-		w.failed = err
-	case n >= maxQueued && w.queue[n-1].KeyValue.ModRevision < revision:
+	if n := len(w.queue); n >= maxQueued && w.queue[n-1].KeyValue.ModRevision < revision {
 		w.live, w.next = false, revision
-	default:
-		w.queue = append(w.queue, *event)
+		return
 	}
+	w.queue = append(w.queue, *event)
 }
 
 // flush delivers the queue if the channel has room, and wakes run if it has not. The
@@ -76,14 +71,14 @@ func (w *hubWatch) flush() {
 	if !w.idle {
 		return
 	}
-	if n := len(w.queue); n > 0 && w.failed == nil {
+	if n := len(w.queue); n > 0 {
 		if w.put(Batch{Events: w.queue, Revision: w.queue[n-1].KeyValue.ModRevision}) {
 			w.queue = nil
 		}
-	} else if w.live && w.failed == nil && w.progressDue() && w.put(Batch{Revision: w.hub.rev.Load()}) {
+	} else if w.live && w.progressDue() && w.put(Batch{Revision: w.hub.rev.Load()}) {
 		w.progress = 0
 	}
-	if len(w.queue) > 0 || w.failed != nil || w.progressDue() {
+	if len(w.queue) > 0 || w.progressDue() {
 		w.idle = false
 		w.wake <- struct{}{}
 	}
@@ -145,9 +140,6 @@ func (w *hubWatch) take(ctx context.Context) (*Batch, error) {
 		w.queue = nil
 		h.mu.Unlock()
 		return batch, nil
-	case w.failed != nil:
-		defer h.mu.Unlock()
-		return nil, w.failed
 	case !w.live && w.next > h.rev.Load():
 		w.live = true
 		h.mu.Unlock()

@@ -170,26 +170,27 @@ func (s *Memory) write(ctx context.Context, kind EventType, key string, value []
 	}
 	k, found := s.keys.Get(&memoryKey{key: key})
 	event := Event{Type: kind, KeyValue: KeyValue{Key: key, ModRevision: s.revision + 1}}
+	var current *KeyValue
 	if found {
-		if current := k.at(s.revision); current != nil {
-			previous := *current
-			event.Previous = &previous
+		if state := k.at(s.revision); state != nil {
+			copied := *state
+			current = &copied
 		}
 	}
 	if err := s.checkGuards(ctx); err != nil {
 		return 0, err
 	}
-	if !expectationHolds(kind, event.Previous, expected) {
-		return 0, &ConflictError{Key: key, Current: event.Previous}
+	if !expectationHolds(kind, current, expected) {
+		return 0, &ConflictError{Key: key, Current: current}
 	}
 	s.revision++
 	if kind == Put {
 		event.KeyValue.CreateRevision = s.revision
-		if event.Previous != nil {
-			event.KeyValue.CreateRevision = event.Previous.CreateRevision
+		if current != nil {
+			event.KeyValue.CreateRevision = current.CreateRevision
 		}
 		if len(value) > 0 { // etcd returns an empty value as nil
-			event.KeyValue.Value = slices.Clone(value)
+			event.KeyValue.Value = value
 		}
 	}
 	if !found {

@@ -56,8 +56,6 @@ type Event struct {
 	// KeyValue is the state after a Put. For a Delete it has the key, the
 	// revision of the deletion as ModRevision, and no value.
 	KeyValue KeyValue
-	// Previous is the state before the event; nil when the key was created.
-	Previous *KeyValue
 }
 
 // Batch is one delivery of a watch: all events of one or more whole revisions (never a
@@ -89,7 +87,7 @@ type Store interface {
 	// List returns the keys that start with prefix.
 	List(ctx context.Context, prefix string, opts ListOptions) (*ListResult, error)
 	// Put writes value if the key's ModRevision is expected; expected 0 requires that
-	// the key does not exist. It returns the new revision, or a *ConflictError. With
+	// the key does not exist. The store may keep value, which must not be changed afterwards. It returns the new revision, or a *ConflictError. With
 	// WithGuard, it may return a *GuardError.
 	Put(ctx context.Context, key string, value []byte, expected int64) (int64, error)
 	// Delete removes the key if its ModRevision is expected. It returns the revision of

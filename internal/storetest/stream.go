@@ -26,8 +26,6 @@ type Event struct {
 	// Key and Value are empty for progress. Value identifies the state; a deletion has
 	// none.
 	Key, Value string
-	// Previous is the revision of the state before, if the layer reports it.
-	Previous int64
 	// Delivery numbers deliveries: events with the same number arrived together. A
 	// layer that delivers events one by one leaves it 0.
 	Delivery int
@@ -84,9 +82,6 @@ func fromStore(event store.Event) Event {
 	converted := Event{Type: Put, Revision: event.KeyValue.ModRevision, Key: event.KeyValue.Key, Value: string(event.KeyValue.Value)}
 	if event.Type == store.Delete {
 		converted.Type = Delete
-	}
-	if event.Previous != nil {
-		converted.Previous = event.Previous.ModRevision
 	}
 	return converted
 }

@@ -69,26 +69,24 @@ func newJournal(t testing.TB, s store.Store) *journal {
 // put writes a key that no other goroutine writes at the same time.
 func (j *journal) put(ctx context.Context, key, value string) int64 {
 	j.t.Helper()
-	previous := j.revisionOf(key)
-	revision, err := j.store.Put(ctx, key, []byte(value), previous)
+	revision, err := j.store.Put(ctx, key, []byte(value), j.revisionOf(key))
 	if err != nil {
 		j.t.Errorf("put: %v", err)
 		return 0
 	}
-	j.note(Event{Type: Put, Revision: revision, Key: key, Value: value, Previous: previous})
+	j.note(Event{Type: Put, Revision: revision, Key: key, Value: value})
 	return revision
 }
 
 // remove deletes a key that no other goroutine writes at the same time.
 func (j *journal) remove(ctx context.Context, key string) int64 {
 	j.t.Helper()
-	previous := j.revisionOf(key)
-	revision, err := j.store.Delete(ctx, key, previous)
+	revision, err := j.store.Delete(ctx, key, j.revisionOf(key))
 	if err != nil {
 		j.t.Errorf("delete: %v", err)
 		return 0
 	}
-	j.note(Event{Type: Delete, Revision: revision, Key: key, Previous: previous})
+	j.note(Event{Type: Delete, Revision: revision, Key: key})
 	return revision
 }
 
