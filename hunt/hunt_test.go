@@ -165,6 +165,18 @@ func TestConduct(t *testing.T) {
 			"crash before create secrets default/corner",
 			[]string{"Secret default/corner does not exist", "its update secrets default/corner fails for ever, with 404"},
 		},
+		"trusting": {
+			trusting,
+			[]hunt.Step{create(shop("corner", 1))},
+			"crash after create secrets default/corner",
+			[]string{"panic\n", "its controller configmap panics when it reconciles default/corner: runtime error: index out of range [0] with length 0"},
+		},
+		"brooding": {
+			brooding,
+			[]hunt.Step{create(shop("corner", 1))},
+			"crash before create secrets default/corner",
+			[]string{"Secret default/corner does not exist", `its controller configmap fails for ever to reconcile default/corner: Secret "corner" not found`},
+		},
 		"swinging": {
 			swinging,
 			[]hunt.Step{create(shop("corner", 1))},
@@ -213,6 +225,7 @@ func TestActs(t *testing.T) {
 func TestPods(t *testing.T) {
 	t.Parallel()
 	one := hunt.Workload{Steps: []hunt.Step{create(shop("corner", 2))}}
+	hunt.Replay(t, hosting, one, []string{"recreation of configmaps default/corner from update configmaps default/corner (2)"}) // the new ReplicaSet has another hash
 	const deleted = "deletion of the pods of deployments.apps default/corner from create deployments.apps default/corner"
 	for _, act := range []string{deleted, "edit of deployments.apps default/corner: spec.replicas=0 for thirty seconds, from update configmaps default/corner"} {
 		hunt.Replay(t, hosting, one, []string{act})

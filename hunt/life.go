@@ -79,6 +79,8 @@ type course struct {
 	recreating map[string]func(context.Context)
 	undoing    int
 	refusals   refusals
+	// reconciles has the last end of each request, and panics the first panic of each.
+	reconciles, panics map[request]end
 	// outside says that the operator is a program, whose requests may take any time.
 	outside bool
 	// resources are those that were written, except notState.
@@ -111,7 +113,7 @@ type life struct {
 func newCourse(cluster *minikcm.Cluster, operator string, planned []Disturbance) *course {
 	c := &course{
 		cluster: cluster, ledger: cluster.Ledger(), begin: cluster.Clock().Now(), planned: slices.Clone(planned),
-		met: map[Point]int{}, watched: map[string]bool{}, generated: map[string]string{}, operator: operator, subjects: map[string]*subject{}, recreating: map[string]func(context.Context){}, resources: map[schema.GroupVersionResource]bool{}, touched: map[schema.GroupVersionResource]bool{}, writers: map[string]bool{}, refusals: refusals{}, wake: func() {},
+		met: map[Point]int{}, watched: map[string]bool{}, generated: map[string]string{}, operator: operator, subjects: map[string]*subject{}, recreating: map[string]func(context.Context){}, resources: map[schema.GroupVersionResource]bool{}, touched: map[schema.GroupVersionResource]bool{}, writers: map[string]bool{}, refusals: refusals{}, reconciles: map[request]end{}, panics: map[request]end{}, wake: func() {},
 	}
 	cluster.Writes().ObserveObjects(func(w *minikcm.Write, _, object runtime.Object) {
 		c.mu.Lock()

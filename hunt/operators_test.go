@@ -298,6 +298,37 @@ func deployment(namespace, name string) *appsv1.Deployment {
 	}
 }
 
+// trusting reads the owner of a till that exists already, without looking whether it has one. brooding waits for a till that nothing
+// creates, once it has noted that it is there.
+var (
+	trusting = operatorOf(func(ctx context.Context, k client.Client, s *corev1.ConfigMap, _ ctrl.Request) (ctrl.Result, error) {
+		if s == nil {
+			return ctrl.Result{}, nil
+		}
+		till := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: s.Name}}
+		err := k.Create(ctx, till)
+		if apierrors.IsAlreadyExists(err) {
+			till.Labels = map[string]string{"of": till.OwnerReferences[0].Name}
+			return ctrl.Result{}, k.Update(ctx, till)
+		}
+		return ctrl.Result{}, err
+	})
+	brooding = operatorOf(func(ctx context.Context, k client.Client, s *corev1.ConfigMap, _ ctrl.Request) (ctrl.Result, error) {
+		if s == nil {
+			return ctrl.Result{}, nil
+		}
+		till := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: s.Name}}
+		if s.Data["till"] == "" {
+			s.Data["till"] = till.Name
+			if err := k.Update(ctx, s); err != nil {
+				return ctrl.Result{}, err
+			}
+			return ctrl.Result{}, k.Create(ctx, till)
+		}
+		return ctrl.Result{}, k.Get(ctx, client.ObjectKeyFromObject(till), till)
+	})
+)
+
 // desperate creates a Deployment when it cannot create a till.
 var desperate = operatorOf(func(ctx context.Context, k client.Client, s *corev1.ConfigMap, _ ctrl.Request) (ctrl.Result, error) {
 	if s == nil {

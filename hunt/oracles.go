@@ -18,6 +18,9 @@ import (
 // conduct has the misdeeds of the operator in a run, whatever the state at the end is, by a key that is equal in all runs.
 type conduct map[string]misdeed
 
+// endless is the class of what fails for ever.
+const endless = "endless failure"
+
 // misdeed is one thing that the operator did wrong: the class of the bug, and a sentence about the operator ("it ...").
 type misdeed struct{ class, text string }
 
@@ -37,9 +40,14 @@ func (c *course) witness(out *outcome, user string, restful time.Duration) {
 	out.conduct = conduct{}
 	writes := c.cluster.Writes().Writes(nil)
 	c.foreign(out.conduct, writes, user)
+	since := c.cluster.Clock().Since(c.begin) - restful
 	c.mu.Lock()
-	failing(out.conduct, c.calls, c.cluster.Clock().Since(c.begin)-restful)
+	failing(out.conduct, c.calls, since)
+	c.reconcilesLocked(out.conduct, since)
 	c.mu.Unlock()
+	for object, text := range out.behind {
+		out.conduct["behind "+object] = misdeed{"stale status", text}
+	}
 	if out.late > tolerated {
 		out.swings = swings(writes, user)
 	}
@@ -90,7 +98,7 @@ func failing(found conduct, calls []Call, since time.Duration) {
 		if call.After < since || call.Code < http.StatusBadRequest || at.Verb == "create" && call.Code == http.StatusConflict || at.Verb == "delete" && call.Code == http.StatusNotFound {
 			continue
 		}
-		found[fmt.Sprintf("%s: %d", at, call.Code)] = misdeed{"endless failure", fmt.Sprintf("its %s fails for ever, with %d", at, call.Code)}
+		found[fmt.Sprintf("%s: %d", at, call.Code)] = misdeed{endless, fmt.Sprintf("its %s fails for ever, with %d", at, call.Code)}
 	}
 }
 

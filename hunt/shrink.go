@@ -13,11 +13,16 @@ func (h *hunter) shrink(f *finding) {
 			i++
 		}
 	}
-	if !h.exact { // a run takes seconds, and its steps wait for each other
+	if !h.exact {
 		h.repeatFinding(f)
-		return
+		if f.cameBack == 0 {
+			return
+		}
 	}
 	for i := len(f.steps) - 1; i >= 0 && len(f.steps) > 1; i-- {
+		if h.stopped != nil && h.stopped() {
+			return
+		}
 		h.still(f, slices.Delete(slices.Clone(f.steps), i, i+1), f.first.disturbances)
 	}
 }

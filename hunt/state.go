@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -53,14 +54,22 @@ func (c *course) capture(ctx context.Context, out *outcome, only map[schema.Grou
 		all = append(all, list.Items...)
 	}
 	all = slices.DeleteFunc(all, func(o unstructured.Unstructured) bool { return ignore(o.GetKind(), o.GetNamespace(), o.GetName()) })
-	out.state = named(all)
+	out.state, out.behind = named(all), map[string]string{}
+	for i := range all {
+		if text := behindOf(&all[i]); text != "" {
+			out.behind[fmt.Sprintf("%s %s/%s", all[i].GroupVersionKind().GroupKind(), all[i].GetNamespace(), c.nameInAllRuns(all[i].GetName()))] = text
+		}
+	}
 	return nil
 }
 
 // named gives the objects their keys. A name that the server has generated becomes its prefix and a number, in the order of the
 // objects' content, and so does each mention of it.
+//
+// The hashes in the names of ReplicaSets and their pods are no part of them: a Deployment that is created again meets its old ReplicaSet,
+// and takes another hash.
 func named(all []unstructured.Unstructured) state {
-	generated := map[string]string{}
+	generated, hashes := map[string]string{}, hashesOf(all)
 	for _, o := range all {
 		if same, ok := chosen(o.GetName(), o.GetGenerateName()); ok {
 			generated[o.GetName()] = same
@@ -73,12 +82,13 @@ func named(all []unstructured.Unstructured) state {
 	}
 	var sorted []one
 	for _, o := range all {
-		body, _ := renamed(o.Object, generated).(map[string]any)
+		body, _ := renamed(o.Object, generated, hashes).(map[string]any)
 		gvk := o.GroupVersionKind()
 		name := o.GetName()
 		if other, ok := generated[name]; ok {
 			name = other
 		}
+		name = hashes.Replace(name)
 		text, err := json.Marshal(comparison.Lasting(body))
 		if err != nil {
 			text = nil // it came as JSON
@@ -98,25 +108,37 @@ func named(all []unstructured.Unstructured) state {
 	return s
 }
 
+// hashesOf replaces the hashes of templates.
+func hashesOf(all []unstructured.Unstructured) *strings.Replacer {
+	var pairs []string
+	for i := range all {
+		if hash := all[i].GetLabels()[appsv1.DefaultDeploymentUniqueLabelKey]; hash != "" && all[i].GetKind() == "ReplicaSet" {
+			pairs = append(pairs, hash, "*")
+		}
+	}
+	return strings.NewReplacer(pairs...)
+}
+
 // renamed returns a copy of a value with other names.
-func renamed(value any, names map[string]string) any {
+func renamed(value any, names map[string]string, hashes *strings.Replacer) any {
 	switch v := value.(type) {
 	case map[string]any:
 		out := make(map[string]any, len(v))
 		for key, field := range v {
-			out[key] = renamed(field, names)
+			out[key] = renamed(field, names, hashes)
 		}
 		return out
 	case []any:
 		out := make([]any, len(v))
 		for i, item := range v {
-			out[i] = renamed(item, names)
+			out[i] = renamed(item, names, hashes)
 		}
 		return out
 	case string:
 		if other, ok := names[v]; ok {
-			return other
+			v = other
 		}
+		return hashes.Replace(v)
 	}
 	return value
 }
@@ -176,6 +198,9 @@ func differences(with, without state) []difference {
 		}
 		for _, o := range k.Objects {
 			for _, f := range o.Fields {
+				if strings.HasSuffix(f.Path, "collisionCount") {
+					continue
+				}
 				all = append(all, difference{kind: k.Kind, name: o.Name, path: f.Path, with: f.Here, without: f.There})
 			}
 		}

@@ -47,7 +47,9 @@ type outcome struct {
 	touched map[schema.GroupVersionResource]bool
 	writers map[string]bool
 	kinds   map[schema.GroupVersionResource]schema.GroupKind
-	served  []schema.GroupVersionResource
+	// behind are the objects at the end whose statuses are of older generations.
+	behind map[string]string
+	served []schema.GroupVersionResource
 }
 
 // trial is one run.
@@ -94,6 +96,7 @@ func (r *trial) run(ctx context.Context) error {
 	}
 	r.cluster.Settle() // what the cluster does for itself comes before the operator's start
 	r.course = newCourse(r.cluster.Cluster, r.operator.User, r.out.disturbances)
+	r.cluster.ObserveReconciles(r.course.reconciled)
 	r.cluster.WrapClients(func(user string, next http.RoundTripper) http.RoundTripper {
 		if user != r.operator.User {
 			return next

@@ -24,6 +24,8 @@ type Cluster struct {
 	*minikcm.Cluster
 	t        testing.TB
 	wrappers []func(user string, next http.RoundTripper) http.RoundTripper
+	// reconciles is the observer of ObserveReconciles; nil: there is none.
+	reconciles func(Reconcile)
 }
 
 // Option changes the options of a test's cluster.

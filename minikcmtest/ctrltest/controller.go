@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"minikcm.dev/minikcm/internal/cause"
+	"minikcm.dev/minikcm/minikcmtest"
 )
 
 // The package of controller-runtime's controller type, which is exported as an interface only.
@@ -99,7 +100,7 @@ func adaptTo[T comparable](w *world, c *controllerFields, h hooks) bool {
 	if !ok {
 		return false
 	}
-	counted := &reconciler[T]{inner: inner}
+	counted := &reconciler[T]{inner: inner, name: c.name, observe: w.reconciled}
 	name, workers := c.name, c.workers
 	c.do.Set(reflect.ValueOf(counted))
 	c.newQueue.Set(reflect.ValueOf(newQueueFunc[T](func(queueName string, limiter workqueue.TypedRateLimiter[T]) workqueue.TypedRateLimitingInterface[T] {
@@ -140,8 +141,10 @@ func (c *controllerFields) requestType() string {
 // reconciler wraps a reconciler: the context that it passes carries the causes of the request
 // and lets the reconcile pause. The queue is set when the controller starts.
 type reconciler[T comparable] struct {
-	inner reconcile.TypedReconciler[T]
-	queue *queue[T]
+	inner   reconcile.TypedReconciler[T]
+	name    string
+	observe func(minikcmtest.Reconcile)
+	queue   *queue[T]
 }
 
 func (r *reconciler[T]) Reconcile(ctx context.Context, request T) (reconcile.Result, error) {
@@ -155,10 +158,22 @@ func (r *reconciler[T]) Reconcile(ctx context.Context, request T) (reconcile.Res
 		defer done()
 		ctx = working
 	}
-	result, err := r.inner.Reconcile(ctx, request)
+	result, err := r.observed(ctx, request)
 	if err != nil && !errors.Is(err, reconcile.TerminalError(nil)) {
 		// The retry has the same causes.
 		r.queue.causes.Add(request, causes)
 	}
 	return result, err
+}
+
+// observed reconciles, and says how it ended. A panic goes on.
+func (r *reconciler[T]) observed(ctx context.Context, request T) (result reconcile.Result, err error) {
+	defer func() {
+		end := minikcmtest.Reconcile{Controller: r.name, Request: fmt.Sprint(request), Err: err, Panic: recover()}
+		r.observe(end)
+		if end.Panic != nil {
+			panic(end.Panic)
+		}
+	}()
+	return r.inner.Reconcile(ctx, request)
 }

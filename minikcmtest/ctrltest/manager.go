@@ -73,6 +73,8 @@ type world struct {
 	identity string
 	adapters []adapter
 	starting starting
+	// reconciled gets the ends of reconciles.
+	reconciled func(minikcmtest.Reconcile)
 	// syncPeriods are the resync periods in the cache's options.
 	syncPeriods []time.Duration
 
@@ -88,7 +90,7 @@ func newManager(cluster *minikcmtest.Cluster, config *rest.Config, options manag
 	informers.Wrap(config)
 	config.Wrap(cause.Wrap)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return oneByOne{next} })
-	w := &world{clock: cluster.Clock(), ledger: cluster.Ledger(), random: cluster.Random(), adapters: adapters}
+	w := &world{clock: cluster.Clock(), ledger: cluster.Ledger(), random: cluster.Random(), adapters: adapters, reconciled: cluster.Reconciled}
 	w.identity = "ctrltest_" + string(w.random.UID())
 	w.starting = starting{count: inflight.NewTally(w.ledger, inflight.Start), begun: make(chan struct{})}
 	elects := options.LeaderElection

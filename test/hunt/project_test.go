@@ -19,6 +19,8 @@ const (
 	controllers = "project/internal/controller"
 	// orphaning is the project's controller with a bug: a crash between two of its writes leaves a Secret behind.
 	orphaning = "testdata/site_controller.go"
+	// promising is the project's controller with another bug: it notes the Secret's name before the Secret exists, and does not look again.
+	promising = "testdata/promising/site_controller.go"
 )
 
 // overlay writes a file for go build that has other files in place of some of the controller's, or beside them.
@@ -105,17 +107,41 @@ func TestProject(t *testing.T) {
 	}
 }
 
-// The project's program is hunted with its definition among the scenario's objects, and has no bug. (With the bug it is no test: the
-// program of the machine's clock then creates a second Secret by chance, also undisturbed.)
-func TestProgram(t *testing.T) {
-	t.Parallel()
+// programOf returns a hunt of the project's program, with other files in place of some of its controller's. Its definition is among the
+// scenario's objects.
+func programOf(t *testing.T, instead map[string]string) hunt.Binary {
+	t.Helper()
 	program := filepath.Join(t.TempDir(), "manager")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-ldflags=-s -w", "-o", program, "./project/cmd").CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-ldflags=-s -w", "-overlay", overlay(t, instead), "-o", program, "./project/cmd").CombinedOutput(); err != nil {
 		t.Fatalf("building the program: %v\n%s", err, out)
 	}
-	report, err := hunt.HuntBinary(t.Context(), hunt.Binary{
-		Command: []string{program}, Scenario: "testdata/site.yaml", Seed: 1, Trials: 4, Parallel: 2, Repeats: 1, Budget: 5 * time.Minute, Speed: 10,
-	})
+	return hunt.Binary{Command: []string{program}, Scenario: "testdata/site.yaml", Seed: 1, Trials: 4, Parallel: 2, Repeats: 1, Budget: 5 * time.Minute, Speed: 10}
+}
+
+// A program with a bug of its custom resource is found out: it promises a Secret in the status before it creates it. (The bug of
+// TestProject is no test: the program of the machine's clock then creates a second Secret by chance, also undisturbed.)
+func TestPromisingProgram(t *testing.T) {
+	t.Parallel()
+	b := programOf(t, map[string]string{"site_controller.go": promising})
+	b.Scenario = "testdata/open.yaml"
+	b.Replay, b.Repeats = []string{"crash before create secrets default/home-credentials"}, 2
+	report, err := hunt.HuntBinary(t.Context(), b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(report.Findings) == 0 {
+		t.Fatalf("there is no finding: %+v", report)
+	}
+	f := report.Findings[0]
+	if f.Class != "crash atomicity" || f.CameBack == 0 || !strings.Contains(f.Story, "home-credentials") {
+		t.Errorf("the class is %s, it came back %d times:\n%s", f.Class, f.CameBack, f.Story)
+	}
+}
+
+// The project's program has no bug.
+func TestProgram(t *testing.T) {
+	t.Parallel()
+	report, err := hunt.HuntBinary(t.Context(), programOf(t, nil))
 	if err != nil {
 		t.Fatal(err)
 	}
