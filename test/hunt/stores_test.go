@@ -228,7 +228,11 @@ func resized(ctx context.Context, k *kit, store *corev1.ConfigMap) (ctrl.Result,
 	case !seen:
 		return ctrl.Result{}, errors.Join(k.make(ctx, set), k.run(ctx, store))
 	case wanted > now, wanted < now && !k.repaired:
-		if err := client.IgnoreNotFound(k.Delete(ctx, set)); err != nil {
+		var this []client.DeleteOption
+		if k.repaired { // an old view of the set has another one's name
+			this = append(this, client.Preconditions{UID: &set.UID})
+		}
+		if err := client.IgnoreNotFound(k.Delete(ctx, set, this...)); err != nil {
 			return ctrl.Result{}, err
 		}
 		return ctrl.Result{RequeueAfter: time.Second}, nil
