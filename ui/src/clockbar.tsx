@@ -46,7 +46,7 @@ export function ClockBar({ clock, fork, step, report }: { clock: Clock; fork?: s
             ))}
           </select>
           {jumps.map((ms) => (
-            <button key={ms} type="button" title={say("jumpBy", { by: `+${span(ms)}` })} onClick={() => act(clock.ask("advance", { duration: `${ms / 1000}s` }))}>
+            <button key={ms} type="button" class="jump" title={say("jumpBy", { by: `+${span(ms)}` })} onClick={() => act(clock.ask("advance", { duration: `${ms / 1000}s` }))}>
               +{span(ms)}
             </button>
           ))}

@@ -51,7 +51,8 @@ function markFork(id: string): void {
   document.documentElement.dataset.fork = String((Number(/\d+$/.exec(id)?.[0] ?? 1) - 1) % forkColors);
 }
 
-const themes = ["auto", "light", "dark"] as const;
+/** themes are those of colours, and of a projector: large type, and nothing beside what is shown. */
+const themes = ["auto", "light", "dark", "projector"] as const;
 
 function Page({ store, clock, faults, actions }: { store: Store; clock: Clock; faults: Faults; actions: Actions }) {
   const route = useRoute();
@@ -80,8 +81,11 @@ function Page({ store, clock, faults, actions }: { store: Store; clock: Clock; f
   const report = (error: unknown) => setProblem(error instanceof Error ? error.message : String(error));
   useEffect(() => {
     localStorage.setItem("theme", theme);
-    if (theme === "auto") delete document.documentElement.dataset.theme;
-    else document.documentElement.dataset.theme = theme;
+    const { dataset } = document.documentElement;
+    delete dataset.theme;
+    delete dataset.projector;
+    if (theme === "projector") dataset.projector = "";
+    else if (theme !== "auto") dataset.theme = theme;
   }, [theme]);
   useEffect(() => {
     const key = (e: KeyboardEvent) => shortcut(e, clock, report);
@@ -116,7 +120,7 @@ function Page({ store, clock, faults, actions }: { store: Store; clock: Clock; f
         </button>
         <RecordingSign actions={actions} />
         <Connection store={store} />
-        <select aria-label={say("theme")} title={say("theme")} value={theme} onChange={(e) => setTheme(e.currentTarget.value)}>
+        <select class="theme" aria-label={say("theme")} title={say("theme")} value={theme} onChange={(e) => setTheme(e.currentTarget.value)}>
           {themes.map((t) => (
             <option key={t} value={t}>
                 {say(`theme_${t}`)}

@@ -294,6 +294,7 @@ export const en = {
   theme_auto: "auto",
   theme_light: "light",
   theme_dark: "dark",
+  theme_projector: "projector",
   countLast: "{n} last",
   rec: "rec {n}",
   noAnswer: "no answer",

@@ -296,6 +296,7 @@ export const zh: Record<keyof typeof en, string> = {
   theme_auto: "自动",
   theme_light: "浅色",
   theme_dark: "深色",
+  theme_projector: "投影",
   countLast: "{n} 个正在持续",
   rec: "录制 {n}",
   noAnswer: "无应答",
