@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -94,11 +95,16 @@ func (a *nodeAdd) run(cmd *cobra.Command) error {
 	if err := a.settle(list.Items); err != nil {
 		return badInput{err}
 	}
-	made, err := a.create(ctx, client, list.Items)
+	progress := &adding{}
+	done := showProgressSince(ctx, cmd.ErrOrStderr(), elapsed, progress.text)
+	defer done()
+	made, err := a.create(ctx, client, list.Items, progress)
 	if err != nil {
 		return fmt.Errorf("%w (added before that: %s)", err, cmp.Or(strings.Join(made, ", "), "none"))
 	}
-	if err := waitReady(ctx, client, made); err != nil {
+	err = waitReady(ctx, client, made, progress)
+	done()
+	if err != nil {
 		if ctx.Err() != nil && cmd.Context().Err() == nil {
 			return fmt.Errorf("%w within %v; the nodes remain in the cluster, and \"minikcm kubectl describe node\" shows details", err, a.timeout)
 		}
@@ -111,6 +117,13 @@ func (a *nodeAdd) run(cmd *cobra.Command) error {
 	}
 	_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "%s Ready after %v\n", count(len(made), "node"), elapsed().Round(time.Millisecond))
 	return nil
+}
+
+// adding is the progress of nodes that are added.
+type adding struct{ created, ready atomic.Int64 }
+
+func (a *adding) text(_ context.Context, elapsed time.Duration) string {
+	return fmt.Sprintf("Added %s, %d of them Ready (%v)", count(int(a.created.Load()), "node"), a.ready.Load(), elapsed.Round(time.Second))
 }
 
 // settle completes the spec from the node to copy, and checks that no given name is in use.
@@ -142,11 +155,12 @@ func poolOf(name string) string {
 }
 
 // create creates the Nodes and returns the names of those created, also on error.
-func (a *nodeAdd) create(ctx context.Context, client kubernetes.Interface, existing []corev1.Node) (made []string, err error) {
+func (a *nodeAdd) create(ctx context.Context, client kubernetes.Interface, existing []corev1.Node, progress *adding) (made []string, err error) {
 	create := func(name string) error {
 		_, err := client.CoreV1().Nodes().Create(ctx, kubeletsim.NodeFor(name, &a.spec), metav1.CreateOptions{})
 		if err == nil {
 			made = append(made, name)
+			progress.created.Add(1)
 			return nil
 		}
 		return fmt.Errorf("adding node %s: %w", name, err)
@@ -175,7 +189,7 @@ func (a *nodeAdd) create(ctx context.Context, client kubernetes.Interface, exist
 
 // waitReady returns when all nodes are Ready. It fails at once for a node whose Ready
 // condition is False, because its kubelet has rejected it, unless the node waits for its network.
-func waitReady(ctx context.Context, client kubernetes.Interface, names []string) error {
+func waitReady(ctx context.Context, client kubernetes.Interface, names []string, progress *adding) error {
 	pending := map[string]string{} // the reason why each is not Ready
 	for _, name := range names {
 		pending[name] = "no kubelet has posted its status; has \"minikcm up\" both --nodes 0 and --manage-all-nodes=false?"
@@ -192,6 +206,7 @@ func waitReady(ctx context.Context, client kubernetes.Interface, names []string)
 		case ready == nil:
 		case ready.Status == corev1.ConditionTrue:
 			delete(pending, node.Name)
+			progress.ready.Add(1)
 		case ready.Status == corev1.ConditionFalse && !kubeletsim.AwaitsNetwork(ready):
 			return false, fmt.Errorf("node %s is not Ready: %s", node.Name, ready.Message)
 		default:
