@@ -12,7 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes"
@@ -180,7 +180,7 @@ func (c *Client) path(r *Request) (string, error) {
 		return "", fmt.Errorf("the request has no name")
 	}
 	for _, segment := range []string{r.Namespace, r.Name} {
-		if reasons := path.IsValidPathSegmentName(segment); len(reasons) > 0 {
+		if reasons := content.IsPathSegmentName(segment); len(reasons) > 0 {
 			return "", fmt.Errorf("%q cannot be a part of a path", segment)
 		}
 	}
