@@ -153,13 +153,18 @@ func (o *outcome) points() []Point {
 	return points
 }
 
+// singles returns the disturbances that are tried alone, in their order.
+func (h *hunter) singles() []Disturbance {
+	return slices.DeleteFunc(plan(h.points, watchedOf(h.base), h.base.acts), func(d Disturbance) bool { return h.without[d.Action] })
+}
+
 // hunt makes the disturbed runs.
 func (h *hunter) hunt() {
 	if h.exact {
 		defer relaxGC()()
 		h.leaveOut()
 	}
-	singles := slices.DeleteFunc(plan(h.points, watchedOf(h.base), h.base.acts), func(d Disturbance) bool { return h.without[d.Action] })
+	singles := h.singles()
 	if len(singles) == 0 {
 		return
 	}

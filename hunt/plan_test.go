@@ -78,6 +78,22 @@ func TestPlan(t *testing.T) {
 }
 
 // Names that the server generates are the same in all runs, wherever they are mentioned.
+func TestWithout(t *testing.T) {
+	t.Parallel()
+	h := &hunter{
+		settings: newSettings([]Option{Without(QuotaExceeded, CrashBefore)}),
+		points:   []Point{{Verb: "create", Resource: "pods", Namespace: "default", Name: "a", Nth: 1}}, base: &outcome{},
+	}
+	for _, d := range h.singles() {
+		if d.Action == QuotaExceeded || d.Action == CrashBefore {
+			t.Errorf("%s is tried", d)
+		}
+	}
+	if len(h.singles()) == 0 {
+		t.Error("nothing is tried")
+	}
+}
+
 func TestGeneratedNames(t *testing.T) {
 	t.Parallel()
 	object := func(name, content, mentions string) unstructured.Unstructured {
