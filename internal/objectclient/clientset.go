@@ -64,7 +64,7 @@ func (c core) Pods(namespace string) corev1client.PodInterface {
 func (p pods) Bind(ctx context.Context, binding *corev1.Binding, opts metav1.CreateOptions) error {
 	r := p.request(http.MethodPost, binding.Name, "binding")
 	r.Body, r.BodyKind = binding, "Binding"
-	if query := fieldManager(opts.FieldManager, opts.DryRun == nil && opts.FieldValidation == "" && binding.Name != ""); query != nil {
+	if query := queryOf(opts.FieldManager, opts.DryRun, opts.FieldValidation); query != nil && binding.Name != "" {
 		r.Query = *query
 		var ok bool
 		if ctx, ok = p.typed.client.Do(ctx, r, nil); ok {

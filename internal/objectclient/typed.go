@@ -52,7 +52,7 @@ func (t typed[T, P]) do(ctx context.Context, r *Request, query *string) (P, cont
 func (t typed[T, P]) Create(ctx context.Context, obj P, opts metav1.CreateOptions) (P, error) {
 	r := t.request(http.MethodPost, "", "")
 	r.Body = obj
-	into, ctx, ok := t.do(ctx, r, fieldManager(opts.FieldManager, opts.DryRun == nil && opts.FieldValidation == ""))
+	into, ctx, ok := t.do(ctx, r, queryOf(opts.FieldManager, opts.DryRun, opts.FieldValidation))
 	if ok {
 		return into, nil
 	}
@@ -62,7 +62,7 @@ func (t typed[T, P]) Create(ctx context.Context, obj P, opts metav1.CreateOption
 func (t typed[T, P]) Update(ctx context.Context, obj P, opts metav1.UpdateOptions) (P, error) {
 	r := t.request(http.MethodPut, obj.GetName(), "")
 	r.Body = obj
-	into, ctx, ok := t.do(ctx, r, fieldManager(opts.FieldManager, opts.DryRun == nil && opts.FieldValidation == ""))
+	into, ctx, ok := t.do(ctx, r, queryOf(opts.FieldManager, opts.DryRun, opts.FieldValidation))
 	if ok {
 		return into, nil
 	}
@@ -70,9 +70,12 @@ func (t typed[T, P]) Update(ctx context.Context, obj P, opts metav1.UpdateOption
 }
 
 func (t typed[T, P]) Get(ctx context.Context, name string, opts metav1.GetOptions) (P, error) {
-	into, ctx, ok := t.do(ctx, t.request(http.MethodGet, name, ""), fieldManager("", opts.ResourceVersion == ""))
-	if ok {
-		return into, nil
+	if opts.ResourceVersion == "" {
+		var into P
+		var ok bool
+		if into, ctx, ok = t.do(ctx, t.request(http.MethodGet, name, ""), new(string)); ok {
+			return into, nil
+		}
 	}
 	return t.slow.Get(ctx, name, opts)
 }
@@ -83,7 +86,11 @@ func (t typed[T, P]) Patch(ctx context.Context, name string, pt types.PatchType,
 		r.Subresource = subresources[0]
 	}
 	r.Patch, r.PatchType = data, string(pt)
-	into, ctx, ok := t.do(ctx, r, fieldManager(opts.FieldManager, opts.DryRun == nil && opts.FieldValidation == "" && opts.Force == nil && len(subresources) <= 1))
+	query := queryOf(opts.FieldManager, opts.DryRun, opts.FieldValidation)
+	if opts.Force != nil || len(subresources) > 1 {
+		query = nil
+	}
+	into, ctx, ok := t.do(ctx, r, query)
 	if ok {
 		return into, nil
 	}
@@ -101,21 +108,21 @@ type statuses[T any, P pointer[T]] struct {
 func (t statuses[T, P]) UpdateStatus(ctx context.Context, obj P, opts metav1.UpdateOptions) (P, error) {
 	r := t.of.request(http.MethodPut, obj.GetName(), "status")
 	r.Body = obj
-	into, ctx, ok := t.of.do(ctx, r, fieldManager(opts.FieldManager, opts.DryRun == nil && opts.FieldValidation == ""))
+	into, ctx, ok := t.of.do(ctx, r, queryOf(opts.FieldManager, opts.DryRun, opts.FieldValidation))
 	if ok {
 		return into, nil
 	}
 	return t.slow.UpdateStatus(ctx, obj, opts)
 }
 
-// fieldManager returns the query of a request whose options have at most a field manager; nil if plain is false.
-func fieldManager(name string, plain bool) *string {
-	if !plain {
+// queryOf returns the query of a request with a field manager; nil if it has other options.
+func queryOf(manager string, dryRun []string, validation string) *string {
+	if dryRun != nil || validation != "" {
 		return nil
 	}
 	var query string
-	if name != "" {
-		query = "fieldManager=" + url.QueryEscape(name)
+	if manager != "" {
+		query = "fieldManager=" + url.QueryEscape(manager)
 	}
 	return &query
 }
