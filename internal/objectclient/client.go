@@ -235,7 +235,8 @@ func read(response *http.Response, kind schema.GroupVersionKind, into Object) er
 		return err
 	}
 	buffers.Put(buffer)
-	return response.Body.Close()
+	_ = response.Body.Close() // all of it has been read, and client-go does not look at the error either
+	return nil
 }
 
 type readCloser struct {
