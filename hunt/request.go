@@ -16,6 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/sets"
 	apirequest "k8s.io/apiserver/pkg/endpoints/request"
+
+	"minikcm.dev/minikcm/internal/envelope"
 )
 
 // resolver parses method and URL as API servers do.
@@ -97,13 +99,12 @@ func bodyMeta(req *http.Request) (*metav1.ObjectMeta, error) {
 	var object metav1.PartialObjectMetadata
 	media, _, _ := mime.ParseMediaType(req.Header.Get("Content-Type"))
 	if media == runtime.ContentTypeProtobuf {
-		var unknown runtime.Unknown
-		const magic = "k8s\x00"
-		if err := unknown.Unmarshal(bytes.TrimPrefix(body, []byte(magic))); err != nil {
+		_, message, err := envelope.Open(body)
+		if err != nil {
 			return nil, fmt.Errorf("reading the body of %s %s: %w", req.Method, req.URL.Path, err)
 		}
 		// The metadata is the first field of every kind.
-		if err := object.Unmarshal(unknown.Raw); err != nil {
+		if err := object.Unmarshal(message); err != nil {
 			return nil, fmt.Errorf("reading the object of %s %s: %w", req.Method, req.URL.Path, err)
 		}
 		return &object.ObjectMeta, nil
@@ -125,8 +126,8 @@ func statusResponse(req *http.Request, err *apierrors.StatusError) *http.Respons
 	}
 }
 
-// derived are names that follow from a UID, or from the sum of what the cluster has chosen: those of provisioned volumes and of their
-// attachments.
+// derived matches names that end in a UID or in a SHA-256 sum, such as the names of provisioned volumes and of their attachments. Both
+// differ from run to run.
 var derived = regexp.MustCompile(`^(.+-)(?:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{64})$`)
 
 // chosen returns the name that an object has in all runs, if a run has chosen its name: the beginning and an asterisk.
