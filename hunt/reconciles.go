@@ -12,7 +12,7 @@ import (
 	"minikcm.dev/minikcm/minikcmtest"
 )
 
-// request is what a controller of the operator reconciles.
+// request identifies an object that a controller of the operator reconciles.
 type request struct{ controller, object string }
 
 // end is how a reconcile ended.
@@ -24,7 +24,7 @@ type end struct {
 // maxError caps the characters of an error in a report.
 const maxError = 300
 
-// reconciled notes the end of a reconcile, which a crash has none of.
+// reconciled notes the end of a reconcile, unless the operator has crashed.
 func (c *course) reconciled(r minikcmtest.Reconcile) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

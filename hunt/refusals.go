@@ -28,7 +28,7 @@ var (
 	errQuota       = errors.New("exceeded quota: hunt, requested: count=1, used: count=9, limited: count=9")
 )
 
-// refusal is what a disturbance answers instead of the API server; nil if it does not.
+// refusal returns the error with which a disturbance answers a request in place of the API server; nil if it lets the request pass.
 func refusal(action Action, a *asked, at *Point) *apierrors.StatusError {
 	resource := schema.GroupResource{Group: a.APIGroup, Resource: a.RequestInfo.Resource}
 	switch action {

@@ -73,7 +73,7 @@ func configFor(s *server) *rest.Config {
 	}}
 }
 
-// outcome is what a caller and a server see of a call.
+// outcome has the result that a caller gets from a call, and the requests that the server gets.
 type outcome struct {
 	Object   any
 	Err      string
