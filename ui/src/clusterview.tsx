@@ -8,6 +8,7 @@ import { belief, concerning, type Faults, type Injection } from "./faults.ts";
 import { type Filter, matcher, noFilter } from "./filter.ts";
 import { headlineOf, shownProblems } from "./headline.ts";
 import { isNet, meeting } from "./netfaults.ts";
+import { openCreate } from "./object/create.tsx";
 import { isOpen, NamedLink, ObjectLink, open } from "./object/link.tsx";
 import { Command } from "./object/parts.tsx";
 import type { ObjectRef } from "./objectref.ts";
@@ -138,6 +139,11 @@ function Toolbar(p: { store: Store; filter: Filter; setFilter: (f: Filter) => vo
         </select>
       </label>
       {!p.valid && <span role="alert">{say("notALabelSelector")}</span>}
+      {p.store.at === 0 && (
+        <button type="button" class="add-nodes" onClick={() => openCreate("formNodes")}>
+          {say("addNodes")}
+        </button>
+      )}
     </form>
   );
 }

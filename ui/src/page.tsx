@@ -12,8 +12,8 @@ import { Debugging } from "./debugger.ts";
 import { Faults } from "./faults.ts";
 import { FaultsView } from "./faultsview.tsx";
 import { LoopView } from "./loopview.tsx";
+import { openCreate } from "./object/create.tsx";
 import { ObjectPanel } from "./object/panel.tsx";
-import { addressOf } from "./objectref.ts";
 import { RolloutsView } from "./rolloutsview.tsx";
 import { go, useRoute } from "./route.ts";
 import { ScenariosView } from "./scenariosview.tsx";
@@ -112,9 +112,7 @@ function Page({ store, clock, faults, actions }: { store: Store; clock: Clock; f
         <ClockBar clock={clock} step={() => (debugging.on ? debugging.stepThread() : clock.ask("step"))} report={report} />
         <button
           type="button" title={say("createOrChangeObjectsFrom")} aria-label={say("create")}
-          onClick={() => {
-            location.href = `${addressOf(route)}${route.query.toString() ? "&" : "?"}create=1`;
-          }}
+          onClick={() => openCreate()}
         >
           +<span class="spacious"> {say("create")}</span>
         </button>

@@ -4,35 +4,6 @@ import shop from "../../cmd/minikcm/samples/shop.yaml";
 
 /** Template is an object, or several, in YAML. */
 export const templates = {
-  templateService: `apiVersion: apps/v1
-kind: Deployment
-metadata:
-  name: shop
-spec:
-  replicas: 3
-  selector:
-    matchLabels: {app: shop}
-  template:
-    metadata:
-      labels: {app: shop}
-    spec:
-      containers:
-      - name: shop
-        image: nginx:1.27
-        ports:
-        - containerPort: 80
-        resources:
-          requests: {cpu: 100m, memory: 64Mi}
----
-apiVersion: v1
-kind: Service
-metadata:
-  name: shop
-spec:
-  selector: {app: shop}
-  ports:
-  - port: 80
-`,
   /** templateShop is what "minikcm sample shop" loads. */
   templateShop: shop,
   templateStatefulSet: `apiVersion: apps/v1

@@ -7,7 +7,7 @@ import { duration, span } from "../src/words.ts";
 
 const keys = Object.keys(catalogs.en) as Key[];
 /** same are messages that are the same in both languages: names of kinds, code, units. */
-const same = new Set<Key>(["cpu", "cpuAndMemory", "truthAndApi", "init", "thePod", "fieldPercent", "yaml", "dnsWord", "httpWord", "informers", "indexer", "pods", "stageInformer", "replicaSets", "factService", "factKubelet", "templateStatefulSet", "templateCronJob", "templateNetworkPolicy"]);
+const same = new Set<Key>(["cpu", "cpuAndMemory", "truthAndApi", "init", "thePod", "fieldPercent", "yaml", "dnsWord", "httpWord", "informers", "indexer", "pods", "stageInformer", "replicaSets", "factService", "factKubelet", "templateStatefulSet", "templateCronJob", "templateNetworkPolicy", "formConfigMap", "formJob", "serviceWord"]);
 
 test("each message is in each language, with the same values", () => {
   const values = (text: string, of: RegExp) => new Set([...text.matchAll(of)].map((m) => m[1]));
@@ -44,7 +44,7 @@ type Tree = Node & Record<string, unknown>;
 /** attributes are those whose values users read or hear. */
 const attributes = /^(title|aria-(label|valuetext|description)|placeholder|label|alt)$/;
 /** code is what stands in a text field or in code as an example, and no sentence. */
-const code = /^[\w*]+[=/:.][^ ]*$|^apiVersion: |^managedFields: $|^logs pod\/$|^(set image|rollout [a-z]+)$|^app=web,tier in \(a,b\)$|^(minikcm|default|YAML)$|^(kubectl|minikcm|export) /;
+const code = /^[\w*]+[=/:.][^ ]*$|^apiVersion: |^managedFields: $|^logs pod\/$|^(set image|rollout [a-z]+)$|^app=web,tier in \(a,b\)$|^(minikcm|default|YAML)$|^(kubectl|minikcm|export|echo) /;
 /** prose is a text of words: no class, path, font or query of a style sheet. */
 const prose = /[A-Za-z]{2,}[,;]? [a-z]{2,}/;
 

@@ -1,7 +1,8 @@
-import { useRef, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import type { Actions } from "../actions.ts";
 import { applied, applyCommand, type Document, documentsOf } from "../acts.ts";
 import { getJSON, request, StatusError } from "../api.ts";
+import { begun, formOf, forms, type FormName, type Made, type Pools } from "../forms.ts";
 import type { Kind } from "../kinds.ts";
 import { addressOf, type ObjectRef, objectPath } from "../objectref.ts";
 import { toYaml } from "../printyaml.ts";
@@ -9,6 +10,7 @@ import { findKind } from "../reading.ts";
 import type { KubeObject } from "../reflector.ts";
 import { route } from "../route.ts";
 import { templates } from "../templates.ts";
+import { Fields } from "./fields.tsx";
 import { ObjectLink } from "./link.tsx";
 import { Command, Difference, Problem } from "./parts.tsx";
 import { Shell } from "./shell.tsx";
@@ -25,6 +27,8 @@ interface Result {
 }
 
 type Template = keyof typeof templates;
+type Begin = FormName | Template;
+const isForm = (b: Begin): b is FormName => Object.hasOwn(forms, b);
 
 const none = { metadata: { name: "", uid: "", resourceVersion: "" } } as KubeObject;
 
@@ -41,16 +45,51 @@ let draft = "";
 /** createFrom opens the form with a text. */
 export function createFrom(text: string): void {
   draft = text;
-  const now = route();
-  location.href = `${addressOf(now)}${now.query.toString() ? "&" : "?"}create=1`;
+  openCreate();
 }
 
-/** Create applies objects from YAML, and shows first what the API server would make of them. */
+/** openCreate opens the form beside the view, with one of the forms if it is named. */
+export function openCreate(form: FormName | "" = ""): void {
+  const address = addressOf(route());
+  location.href = `${address}${address.includes("?") ? "&" : "?"}create=${form || 1}`;
+}
+
+const poolsPath = "/apis/simulation.minikcm.dev/v1alpha1/nodepools";
+
+/** usePools reads the pools, again when something was done; undefined where the cluster has none, as forks do. */
+function usePools(done: unknown): Pools | undefined {
+  const [pools, set] = useState<Pools>();
+  useEffect(() => {
+    getJSON<{ items: KubeObject[] }>(poolsPath).then((l) => set(Object.fromEntries(l.items.map((p) => [p.metadata.name, p.spec.nodes as number]))), () => set(undefined));
+  }, [done]);
+  return pools;
+}
+
+/** make returns what a form makes, and its YAML. */
+function make(begin: Begin, values: Record<string, string>, namespace: string, pools: Pools): Made & { text: string } {
+  if (!isForm(begin)) return { objects: [], commands: [], text: templates[begin] };
+  const made = formOf(begin).make(values, namespace, pools);
+  return { ...made, text: made.objects.map(toYaml).join("---\n") };
+}
+
+/** Create applies objects from a form or from YAML, and shows first what the API server would make of them. */
 export function Create({ actions }: { actions: Actions }) {
-  const [text, setText] = useState(() => draft || templates.templateService);
+  const asked = route().query.get("create") as Begin;
+  const [begin, setBegin] = useState<Begin>(() => (Object.hasOwn(forms, asked) ? asked : "templateService"));
+  const [values, setValues] = useState(() => begun(formOf(isForm(begin) ? begin : "templateService")));
+  const [own, setOwn] = useState(() => {
+    const text = draft || undefined;
+    draft = "";
+    return text;
+  });
   const [namespace, setNamespace] = useState("default");
-  const [force, setForce] = useState(false);
+  const [taken, setTaken] = useState(false);
   const [results, setResults] = useState<{ of: string; done: boolean; list: Result[] }>();
+  const pools = usePools(results);
+  const made = make(begin, values, namespace, pools ?? {});
+  const text = own ?? made.text;
+  const settled = isForm(begin) ? (formOf(begin).settled?.(values, pools ?? {}) ?? []) : [];
+  const force = taken || settled.length > 0; // a pool's number of nodes belongs to the last who has set it
   const [problem, setProblem] = useState<unknown>();
   const [busy, setBusy] = useState(false);
   const dirty = useRef(false);
@@ -101,29 +140,69 @@ export function Create({ actions }: { actions: Actions }) {
           <label>
             {say("beginWith")}{" "}
             <select
+              value={begin}
               onChange={(e) => {
-                setText(templates[e.currentTarget.value as Template]);
+                const next = e.currentTarget.value as Begin;
+                setBegin(next);
+                if (isForm(next)) setValues(begun(formOf(next)));
+                setOwn(undefined);
                 dirty.current = false;
               }}
             >
-              {(Object.keys(templates) as Template[]).map((t) => (
-                <option key={t} value={t}>
-                  {say(t)}
-                </option>
-              ))}
+              <optgroup label={say("aForm")}>
+                {(Object.keys(forms) as FormName[]).filter((t) => t !== "formNodes" || pools).map((t) => (
+                  <option key={t} value={t}>
+                    {say(t)}
+                  </option>
+                ))}
+              </optgroup>
+              <optgroup label={say("yaml")}>
+                {(Object.keys(templates) as Template[]).map((t) => (
+                  <option key={t} value={t}>
+                    {say(t)}
+                  </option>
+                ))}
+              </optgroup>
             </select>
           </label>
-          <label>
-            {say("namespace")}{" "}<input name="namespace" size={14} required value={namespace} onInput={(e) => setNamespace(e.currentTarget.value.trim())} />
-          </label>
-          <label>
-            <input type="checkbox" checked={force} onChange={(e) => setForce(e.currentTarget.checked)} />{" "}{say("takeFieldsOverFrom")}
-          </label>
+          {begin !== "formNodes" && (
+            <label>
+              {say("namespace")}{" "}<input name="namespace" size={14} required value={namespace} onInput={(e) => setNamespace(e.currentTarget.value.trim())} />
+            </label>
+          )}
+          {begin !== "formNodes" && (
+            <label>
+              <input type="checkbox" checked={taken} onChange={(e) => setTaken(e.currentTarget.checked)} />{" "}{say("takeFieldsOverFrom")}
+            </label>
+          )}
         </p>
+        {isForm(begin) && own === undefined && (
+          <Fields
+            fields={formOf(begin).fields} values={values} settled={settled} suggestions={begin === "formNodes" ? { pool: Object.keys(pools ?? {}) } : {}}
+            change={(name, value) => {
+              setValues({ ...values, [name]: value });
+              dirty.current = true;
+            }}
+          />
+        )}
+        {isForm(begin) && own !== undefined && (
+          <p class="dim">
+            {say("yamlIsYours")}{" "}
+            <button
+              type="button"
+              onClick={() => {
+                setOwn(undefined);
+                dirty.current = false;
+              }}
+            >
+              {say("backToTheForm")}
+            </button>
+          </p>
+        )}
         <textarea
-          aria-label={say("yamlOfTheObjects")} spellcheck={false} value={text}
+          class={isForm(begin) && own === undefined ? "made" : undefined} aria-label={say("yamlOfTheObjects")} spellcheck={false} value={text}
           onInput={(e) => {
-            setText(e.currentTarget.value);
+            setOwn(e.currentTarget.value);
             dirty.current = true;
           }}
         />
@@ -134,7 +213,7 @@ export function Create({ actions }: { actions: Actions }) {
             {say(current && !current.done ? "apply" : "tryIt")}
           </button>
         </p>
-        <Command text={applyCommand(namespace, force)} />
+        {own === undefined && made.commands.length > 0 ? made.commands.map((c) => <Command key={c} text={c} />) : <Command text={applyCommand(namespace, force)} />}
       </form>
     </Shell>
   );
