@@ -43,11 +43,15 @@ type flow struct {
 	// The frames of the current watch: of its initial list, and those after it.
 	initialFrames, frames int
 
-	counted  inflight.Tally // frames, listed and queued
+	counted  inflight.Tally // frames, listed, queued and emptied
 	changes  map[any]*change
 	listed   int // how many of changes are listed, not queued
 	next     uint64
 	handlers map[*handler]struct{}
+
+	// known returns the number of objects in the informer's content. emptied is nil unless a list without objects is on its way.
+	known   func() int
+	emptied *emptied
 
 	// staged means that events wait for steps while the ledger holds stages; stepped are those that do. peek returns the object of
 	// a frame.
@@ -71,7 +75,7 @@ func newFlow(ledger *clock.Ledger) *flow {
 	return &flow{
 		ledger: ledger, retries: newRetries(ledger), connected: true, next: 1,
 		held: inflight.NewFlag(ledger, inflight.Event), counted: inflight.NewTally(ledger, inflight.Event),
-		changes: map[any]*change{}, handlers: map[*handler]struct{}{},
+		changes: map[any]*change{}, handlers: map[*handler]struct{}{}, known: func() int { return 0 },
 	}
 }
 
@@ -91,6 +95,7 @@ func (f *flow) stop() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.dropFramesLocked()
+	f.dropEmptiedLocked()
 	for _, c := range f.changes {
 		f.doneLocked(c)
 	}
@@ -130,6 +135,9 @@ func (f *flow) request() (turn uint64) {
 	f.holdLocked()
 	f.dropFramesLocked()
 	f.dropListedLocked()
+	if f.emptied != nil && !f.emptied.stored {
+		f.dropEmptiedLocked()
+	}
 	f.turn++
 	return f.turn
 }
@@ -278,6 +286,7 @@ func (f *flow) stored(in, out any, err error) {
 		f.listed++
 		return
 	}
+	f.dropEmptiedLocked()
 	c.number = f.next
 	f.next++
 	c.waiting = len(f.handlers)
@@ -296,6 +305,7 @@ func (f *flow) leave(h *handler) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	delete(f.handlers, h)
+	f.withoutLocked(h)
 	for obj, c := range f.changes {
 		if !c.listed && c.number > h.seen {
 			f.passedLocked(obj, c)

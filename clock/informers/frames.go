@@ -143,6 +143,7 @@ func (b *body) whole(f frame) {
 	case watch.Bookmark:
 		if bytes.Contains(f.data, []byte(metav1.InitialEventsAnnotationKey)) {
 			b.initial = false
+			b.flow.listEnds(b.turn, true)
 		}
 	}
 	b.flow.void(b.turn, initial)

@@ -40,6 +40,7 @@ func newInformer(inner cache.SharedIndexInformer, ledger *clock.Ledger) *informe
 		handlers:            map[cache.ResourceEventHandlerRegistration]*handler{},
 		onError:             cache.DefaultWatchErrorHandler,
 	}
+	i.flow.known = func() int { return len(inner.GetIndexer().ListKeys()) }
 	// None of these fails before an informer was started.
 	if i.flow.retries != nil {
 		_ = inner.SetWatchErrorHandlerWithContext(i.leadReflector)
@@ -260,5 +261,6 @@ func (h *handler) OnUpdate(oldObj, newObj any) {
 
 func (h *handler) OnDelete(obj any) {
 	defer h.flow.handled(h, obj)
+	defer h.flow.deleted(h, obj)
 	h.next.OnDelete(obj)
 }

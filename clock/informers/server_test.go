@@ -96,6 +96,14 @@ func (s *server) write(kind watch.EventType, name string, data map[string]string
 	}
 }
 
+// forget deletes an object without an event.
+func (s *server) forget(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.revision++
+	delete(s.objects, name)
+}
+
 // breakStreams ends all watches. With lose, unread data is lost.
 func (s *server) breakStreams(lose bool) {
 	s.mu.Lock()

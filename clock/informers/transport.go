@@ -45,6 +45,10 @@ func (t transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		req = req.Clone(req.Context())
 		req.URL.RawQuery = query.Encode()
 	}
+	streams := isTrue(query.Get("sendInitialEvents"))
+	if watches && !streams {
+		f.watchesOn()
+	}
 	turn, resp, err := t.ask(f, req)
 	for watches && f.retries != nil && asksAgain(resp, err) {
 		if err == nil {
@@ -55,13 +59,17 @@ func (t transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		}
 		turn, resp, err = t.ask(f, req)
 	}
-	if err != nil || resp.StatusCode != http.StatusOK || !watches {
+	if err != nil || resp.StatusCode != http.StatusOK {
 		return resp, err
+	}
+	if !watches {
+		f.listEnds(turn, false)
+		return resp, nil
 	}
 	if scan := scannerFor(resp.Header.Get("Content-Type")); scan != nil {
 		resp.Body = &body{
 			ReadCloser: resp.Body, flow: f, turn: turn, scan: scan,
-			initial: isTrue(query.Get("sendInitialEvents")),
+			initial: streams,
 		}
 	}
 	f.connect(turn)
