@@ -12,7 +12,37 @@ export interface Mark {
 }
 export interface Lane {
   name: string;
+  /** own are lanes of programs outside of the cluster: the user's. They are first. */
+  own: boolean;
   marks: Mark[];
+}
+
+/** Choice is which writes are shown. Empty fields choose all. */
+export interface Choice {
+  /** text is a part of the object's kind, namespace and name, as in Pod/web or shop/web. */
+  text: string;
+  kind: string;
+  /** lane is a program, or ownWrites. */
+  lane: string;
+}
+export const noChoice: Choice = { text: "", kind: "", lane: "" };
+/** ownWrites chooses the writes of programs outside of the cluster. */
+export const ownWrites = "*";
+
+/** isOwn reports whether a program outside of the cluster made a write: kubectl, a browser, an operator. */
+export function isOwn(w: Pick<Write, "userAgent">): boolean {
+  return !!w.userAgent && !w.userAgent.startsWith("minikcm/");
+}
+
+/** chooser returns whether a choice has a write; undefined if it has all. */
+export function chooser(c: Choice): ((w: Write) => boolean) | undefined {
+  const text = c.text.trim().toLowerCase();
+  if (!text && !c.kind && !c.lane) return undefined;
+  return (w) => {
+    if (c.kind && (w.kind || w.resource.resource) !== c.kind) return false;
+    if (c.lane && (c.lane === ownWrites ? !isOwn(w) : writer(w) !== c.lane)) return false;
+    return !text || `${w.kind || w.resource.resource}/${w.name}\n${w.namespace ?? ""}/${w.name}`.toLowerCase().includes(text);
+  };
 }
 
 /** maxMarks is the number of writes that the page keeps. */
@@ -28,6 +58,8 @@ export class Lanes {
   begin = Infinity;
   end = -Infinity;
   private order: Lane[] = [];
+  private chosen: Lane[] | undefined;
+  private choice: ((w: Write) => boolean) | undefined;
   private seen = new Set<number>();
 
   constructor(
@@ -45,7 +77,7 @@ export class Lanes {
       const name = writer(write);
       let lane = this.lanes.get(name);
       if (!lane) {
-        lane = { name, marks: [] };
+        lane = { name, own: isOwn(write), marks: [] };
         this.lanes.set(name, lane);
       }
       insert(lane.marks, { at: this.axis === "time" ? Date.parse(write.time) : write.revision, write });
@@ -53,7 +85,8 @@ export class Lanes {
     }
     if (this.total > maxMarks) this.forget();
     if (this.seen.size > maxSeen) for (const revision of this.seen) if (revision < this.last - maxSeen / 2) this.seen.delete(revision);
-    this.order = [...this.lanes.values()].filter((l) => l.marks.length > 0).sort((a, b) => a.name.localeCompare(b.name));
+    this.order = [...this.lanes.values()].filter((l) => l.marks.length > 0).sort((a, b) => Number(b.own) - Number(a.own) || a.name.localeCompare(b.name));
+    this.chosen = undefined;
     this.begin = this.order.reduce((at, l) => Math.min(at, l.marks[0]!.at), Infinity);
     this.end = this.order.reduce((at, l) => Math.max(at, l.marks.at(-1)!.at), -Infinity);
   }
@@ -80,7 +113,21 @@ export class Lanes {
     return place;
   }
 
+  /** choose limits what is shown; undefined is all. */
+  choose(choice: ((w: Write) => boolean) | undefined): void {
+    if (choice !== this.choice) this.chosen = undefined;
+    this.choice = choice;
+  }
+
   shown(): Lane[] {
+    const { choice } = this;
+    if (!choice) return this.order;
+    this.chosen ??= this.order.map((l) => ({ ...l, marks: l.marks.filter((m) => choice(m.write)) })).filter((l) => l.marks.length > 0);
+    return this.chosen;
+  }
+
+  /** all are the lanes whatever is shown. */
+  all(): Lane[] {
     return this.order;
   }
 }
@@ -109,6 +156,31 @@ export function nearest(marks: Mark[], time: number, within: number): Mark | und
   const [before, after] = [marks[i - 1], marks[i]];
   const best = !before || (after && after.at - time < time - before.at) ? after : before;
   return best && Math.abs(best.at - time) <= within ? best : undefined;
+}
+
+/** Range is the part of the axis that is in view. */
+export interface Range {
+  from: number;
+  to: number;
+}
+/** minSpan is the least part of the axis that is shown: milliseconds, or revisions. */
+export const minSpan = 20;
+
+/** zoomed returns a range that is wider by a factor, and has a place where it was. */
+export function zoomed({ from, to }: Range, factor: number, center: number): Range {
+  const span = Math.max(minSpan, (to - from) * factor);
+  const share = (center - from) / (to - from);
+  return { from: center - span * share, to: center + span * (1 - share) };
+}
+
+/** pinched returns the range for which two fingers are at the places that they have touched. Fingers are at shares of the width: where they began, and where they are. */
+export function pinched(r: Range, began: [number, number], are: [number, number]): Range {
+  const places = began.map((share) => r.from + (r.to - r.from) * share);
+  const apart = are[1] - are[0];
+  if (Math.sign(apart) !== Math.sign(began[1] - began[0]) || Math.abs(apart) < 0.02) return r;
+  const span = Math.max(minSpan, (places[1]! - places[0]!) / apart);
+  const from = (places[0]! + places[1]!) / 2 - (span * (are[0] + are[1])) / 2;
+  return { from, to: from + span };
 }
 
 /** ticks returns round times or revisions in a range, at most about n. */

@@ -1,32 +1,26 @@
+import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { getJSON } from "./api.ts";
 import type { Clock } from "./clock.ts";
 import { useChanges } from "./changes.ts";
-import { endOf, type Faults, type Injection } from "./faults.ts";
+import { type Band, bandsOf, useRuns } from "./bands.ts";
+import type { Faults } from "./faults.ts";
 import { onTheme, type Palette, palette } from "./colors.ts";
 import type { KubeObject, Page } from "./reflector.ts";
-import { type Axis, firstAt, type Lane, Lanes, type Mark, nearest, ticks } from "./timelinemodel.ts";
+import { type Axis, type Choice, chooser, Lanes, type Mark, minSpan, nearest, noChoice, ownWrites, pinched, type Range, zoomed } from "./timelinemodel.ts";
+import { drawLanes, laneHeight, nameWidthOf, topOf } from "./timelinedraw.ts";
+import { route } from "./route.ts";
 import { ObjectLink } from "./object/link.tsx";
 import { Changes, refOf, whyLink } from "./whyview.tsx";
 import { clockTime } from "./words.ts";
 import { effectOf, objectName, type Write, writer, writesSince } from "./writes.ts";
 import { list, say } from "./language.ts";
 
-const laneHeight = 26;
-/** nameWidthOf is the room for the lanes' names on a strip of some width. */
-const nameWidthOf = (width: number) => (width < 600 ? 96 : 190);
-const axisHeight = 24;
-const faultHeight = 18;
-/** topOf is where the lanes begin, below the axis and the faults. */
-const topOf = (faults: Injection[]) => axisHeight + (faults.length > 0 ? faultHeight : 0);
 /** backlog is the number of revisions that the view begins with. */
 const backlog = 5000;
 const pollEvery = 1000;
-const minSpan = 20;
 
-interface Window {
-  from: number;
-  to: number;
+interface Window extends Range {
   /** live keeps the end of the record in view. */
   live: boolean;
 }
@@ -36,13 +30,16 @@ const noise = { leases: "heartbeats", events: "events" } as const;
 export function TimelineView({ clock, faults, report }: { clock: Clock; faults: Faults; report: (error: unknown) => void }) {
   const [shown, show] = useState<Record<string, boolean>>({ leases: false, events: true });
   const [chosen, choose] = useState<Axis>();
+  const [choice, setChoice] = useState<Choice>(() => ({ ...noChoice, text: route().query.get("q") ?? "" }));
   useChanges(faults);
+  const bands = bandsOf(faults.items, useRuns());
   const suited = useAxis(clock);
   const axis = chosen ?? suited;
   // After a reset, the cluster is another one, whose revisions begin again.
   const cluster = useRef("");
   const [resets, setResets] = useState(0);
   const lanes = useMemo(() => new Lanes(new Set(Object.keys(noise).filter((r) => !shown[r])), axis), [shown, axis, resets]);
+  lanes.choose(useMemo(() => chooser(choice), [choice]));
   const [count, setCount] = useState(0);
   const [selected, select] = useState<Mark>();
   const [win, setWin] = useState<Window>({ from: 0, to: 1, live: true });
@@ -95,24 +92,26 @@ export function TimelineView({ clock, faults, report }: { clock: Clock; faults: 
             <option value="revision">{say("revisionAxis")}</option>
           </select>
         </label>
-        {Object.entries(noise).map(([resource, label]) => (
-          <label key={resource}>
-            <input type="checkbox" checked={shown[resource]} onChange={(e) => show({ ...shown, [resource]: e.currentTarget.checked })} /> {say(label)}
-          </label>
-        ))}
         <label>
           <input type="checkbox" checked={win.live} onChange={(e) => setWin({ ...win, live: e.currentTarget.checked })} />{" "}{say("followNewest")}
         </label>
         <button type="button" onClick={() => setWin({ from: lanes.begin, to: lanes.end + 1, live: false })}>
           {say("wholeRecord")}
         </button>
-        <span class="dim">{say("writesHint", { n: lanes.total })}</span>
+        <span class="dim hint">{say("zoomHint")}</span>
         <span class="key created">{say("created")}</span> <span class="key changed">{say("changed")}</span> <span class="key removed">{say("removed")}</span>
       </form>
+      <Chooser lanes={lanes} choice={choice} choose={setChoice}>
+        {Object.entries(noise).map(([resource, label]) => (
+          <label key={resource}>
+            <input type="checkbox" checked={shown[resource]} onChange={(e) => show({ ...shown, [resource]: e.currentTarget.checked })} /> {say(label)}
+          </label>
+        ))}
+      </Chooser>
       <div class="stage">
-        <Strip lanes={lanes} axis={axis} faults={faults.items} win={win} setWin={setWin} selected={selected} select={select} />
+        <Strip lanes={lanes} axis={axis} bands={bands} win={win} setWin={setWin} selected={selected} select={select} />
         <aside aria-live="polite" aria-label={say("selectedWrite")}>
-          {selected ? <Selected write={selected.write} /> : <p class="dim">{say("selectAWriteClick")}</p>}
+          {selected ? <Selected write={selected.write} only={(text) => setChoice({ ...noChoice, text })} /> : <p class="dim">{say("selectAWriteClick")}</p>}
         </aside>
       </div>
     </div>
@@ -131,7 +130,51 @@ function useAxis(clock: Clock): Axis {
   return axis;
 }
 
-function Selected({ write: w }: { write: Write }) {
+/** Chooser is the form that limits which writes are shown. */
+function Chooser({ lanes, choice, choose, children }: { lanes: Lanes; choice: Choice; choose: (c: Choice) => void; children: ComponentChildren }) {
+  const all = lanes.all();
+  const kinds = useMemo(() => [...new Set(all.flatMap((l) => l.marks.map((m) => m.write.kind || m.write.resource.resource)))].sort(), [all]);
+  const shown = lanes.shown().reduce((n, l) => n + l.marks.length, 0);
+  const change = (part: Partial<Choice>) => choose({ ...choice, ...part });
+  return (
+    <form class="toolbar" aria-label={say("filterWrites")} onSubmit={(e) => e.preventDefault()}>
+      <label>
+        {say("objectWord")}{" "}
+        <input type="search" value={choice.text} placeholder="Pod/web" onInput={(e) => change({ text: e.currentTarget.value })} />
+      </label>
+      <label>
+        {say("kind")}{" "}
+        <select aria-label={say("kind")} value={choice.kind} onChange={(e) => change({ kind: e.currentTarget.value })}>
+          <option value="">{say("allKinds")}</option>
+          {kinds.map((k) => (
+            <option key={k}>{k}</option>
+          ))}
+        </select>
+      </label>
+      <label>
+        {say("writtenBy")}{" "}
+        <select aria-label={say("writtenBy")} value={choice.lane} onChange={(e) => change({ lane: e.currentTarget.value })}>
+          <option value="">{say("allPrograms")}</option>
+          <option value={ownWrites}>{say("yourPrograms")}</option>
+          {all.map((l) => (
+            <option key={l.name}>{l.name}</option>
+          ))}
+        </select>
+      </label>
+      {children}
+      <span class="dim" role="status">
+        {say("writesOfAll", { n: shown, all: lanes.total })}
+      </span>
+      {choice !== noChoice && (choice.text || choice.kind || choice.lane) && (
+        <button type="button" onClick={() => choose(noChoice)}>
+          {say("showAll")}
+        </button>
+      )}
+    </form>
+  );
+}
+
+function Selected({ write: w, only }: { write: Write; only: (text: string) => void }) {
   return (
     <section>
       <h2>
@@ -163,16 +206,24 @@ function Selected({ write: w }: { write: Write }) {
         <ObjectLink of={refOf(w)} tab="yaml" rev={w.revision}>
           {say("theObjectAfterThis")}
         </ObjectLink>{" "}
-        · <a href={`#cluster?at=${w.revision}`}>{say("theClusterAfterThis")}</a>
+        · <a href={`#cluster?at=${w.revision}`}>{say("theClusterAfterThis")}</a>{" "}
+        <button type="button" onClick={() => only(objectName(w))}>
+          {say("onlyThisObject")}
+        </button>
       </p>
     </section>
   );
 }
 
+/** titleOf is what a mark is, when the mouse is over it. */
+function titleOf(m: Mark | undefined): string {
+  return m ? list([objectName(m.write), effectOf(m.write), writer(m.write), clockTime(Date.parse(m.write.time), true), String(m.write.revision)]) : "";
+}
+
 interface StripProps {
   lanes: Lanes;
   axis: Axis;
-  faults: Injection[];
+  bands: Band[];
   win: Window;
   setWin: (w: Window) => void;
   selected: Mark | undefined;
@@ -183,7 +234,8 @@ function Strip(p: StripProps) {
   const canvas = useRef<HTMLCanvasElement>(null);
   const colors = useRef<Palette | undefined>(undefined);
   const [size, setSize] = useState({ w: 0, h: 0 });
-  const drag = useRef<{ x: number; win: Window; moved: boolean } | undefined>(undefined);
+  const drag = useRef<{ began: number[]; win: Window; moved: boolean } | undefined>(undefined);
+  const fingers = useRef(new Map<number, number>());
   useEffect(() => {
     const element = canvas.current!;
     const observer = new ResizeObserver(() => setSize({ w: element.clientWidth, h: element.clientHeight }));
@@ -207,10 +259,16 @@ function Strip(p: StripProps) {
   const width = Math.max(1, size.w - nameWidth);
   const span = p.win.to - p.win.from;
   const timeAt = (x: number) => p.win.from + ((x - nameWidth) / width) * span;
-  const zoom = (factor: number, center: number) => {
-    const next = Math.max(minSpan, span * factor);
-    const share = (center - p.win.from) / span;
-    p.setWin({ from: center - next * share, to: center + next * (1 - share), live: p.win.live && factor > 1 });
+  const zoom = (factor: number, center: number) => p.setWin({ ...zoomed(p.win, factor, center), live: p.win.live && factor > 1 });
+  /** places are those of the fingers or the mouse, as shares of the width. */
+  const places = () => [...fingers.current.values()].map((x) => (x - nameWidth) / width);
+  const lift = (id: number) => {
+    fingers.current.delete(id);
+    drag.current = undefined; // a finger that stays begins again when it is put down again
+  };
+  const markAt = (e: { offsetX: number; offsetY: number }) => {
+    const lane = p.lanes.shown()[Math.floor((e.offsetY - topOf(p.bands)) / laneHeight)];
+    return lane && nearest(lane.marks, timeAt(e.offsetX), (span / width) * 8);
   };
   const move = (share: number) => p.setWin({ from: p.win.from + span * share, to: p.win.to + span * share, live: false });
   const all = () => p.lanes.shown().flatMap((l) => l.marks).sort((a, b) => a.write.revision - b.write.revision);
@@ -228,28 +286,36 @@ function Strip(p: StripProps) {
   };
   return (
     <canvas
-      ref={canvas} tabIndex={0} role="img" aria-label={list([say("writesByProgram", { lanes: list(p.lanes.shown().map((l) => `${l.name} ${l.marks.length}`)) }), p.faults.length > 0 && say("faultsList", { faults: list(p.faults.map((f) => f.title)) })])}
+      ref={canvas} tabIndex={0} role="img" data-range={`${p.win.from} ${p.win.to}`} aria-label={list([say("writesByProgram", { lanes: list(p.lanes.shown().map((l) => `${l.name} ${l.marks.length}`)) }), ...p.bands.map((b) => `${say(b.title)}: ${list(b.spans.map((x) => x.text))}`)])}
       onWheel={(e) => {
         e.preventDefault();
-        zoom(e.deltaY > 0 ? 1.25 : 0.8, timeAt(e.offsetX));
+        if (e.shiftKey || Math.abs(e.deltaX) > Math.abs(e.deltaY)) move((e.deltaX || e.deltaY) / width);
+        else zoom(e.deltaY > 0 ? 1.25 : 0.8, timeAt(e.offsetX));
       }}
       onPointerDown={(e) => {
-        drag.current = { x: e.offsetX, win: p.win, moved: false };
+        fingers.current.set(e.pointerId, e.offsetX);
+        if (fingers.current.size === 2) drag.current = { began: places(), win: p.win, moved: true };
+        else if (fingers.current.size === 1) drag.current = { began: places(), win: p.win, moved: false };
         canvas.current!.setPointerCapture(e.pointerId);
       }}
       onPointerMove={(e) => {
         const d = drag.current;
-        if (!d || (!d.moved && Math.abs(e.offsetX - d.x) < 4)) return;
+        if (!d) return void (canvas.current!.title = titleOf(markAt(e)));
+        if (!fingers.current.has(e.pointerId)) return;
+        fingers.current.set(e.pointerId, e.offsetX);
+        const now = places();
+        if (now.length === 2 && d.began.length === 2) return p.setWin({ ...pinched(d.win, d.began as [number, number], now as [number, number]), live: false });
+        const by = d.began[0]! - now[0]!;
+        if (d.began.length !== 1 || (!d.moved && Math.abs(by) * width < 4)) return;
         d.moved = true;
-        const by = ((d.x - e.offsetX) / width) * span;
-        p.setWin({ from: d.win.from + by, to: d.win.to + by, live: false });
+        const whole = d.win.to - d.win.from;
+        p.setWin({ from: d.win.from + by * whole, to: d.win.to + by * whole, live: false });
       }}
+      onPointerCancel={(e) => lift(e.pointerId)}
       onPointerUp={(e) => {
         const moved = drag.current?.moved;
-        drag.current = undefined;
-        if (moved) return;
-        const lane = p.lanes.shown()[Math.floor((e.offsetY - topOf(p.faults)) / laneHeight)];
-        p.select(lane && nearest(lane.marks, timeAt(e.offsetX), (span / width) * 8));
+        lift(e.pointerId);
+        if (!moved) p.select(markAt(e));
       }}
       onKeyDown={(e) => {
         const act = keys[e.key];
@@ -259,105 +325,4 @@ function Strip(p: StripProps) {
       }}
     />
   );
-}
-
-function drawLanes(element: HTMLCanvasElement, { lanes, axis, faults, win, selected }: StripProps, colors: Palette): void {
-  const { clientWidth: w, clientHeight: h } = element;
-  const nameWidth = nameWidthOf(w);
-  const ratio = Math.min(2, devicePixelRatio);
-  element.width = Math.round(w * ratio);
-  element.height = Math.round(h * ratio);
-  const ctx = element.getContext("2d")!;
-  ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
-  ctx.font = "12px system-ui, sans-serif";
-  ctx.textBaseline = "middle";
-  const scale = Math.max(1, w - nameWidth) / (win.to - win.from);
-  const xOf = (t: number) => nameWidth + (t - win.from) * scale;
-  const shown = lanes.shown();
-  const top = topOf(faults);
-  ctx.strokeStyle = colors.line;
-  ctx.fillStyle = colors.dim;
-  ctx.lineWidth = 0.5;
-  for (const t of ticks(win.from, win.to, Math.max(2, (w - nameWidth) / 130), axis)) {
-    const x = Math.round(xOf(t)) + 0.5;
-    ctx.beginPath();
-    ctx.moveTo(x, axisHeight - 4);
-    ctx.lineTo(x, top + shown.length * laneHeight);
-    ctx.stroke();
-    ctx.fillText(axis === "time" ? clockTime(t, win.to - win.from < 10_000) : revisionLabel(shown, t), x + 3, axisHeight / 2);
-  }
-  drawFaults(ctx, lanes, faults, xOf, [nameWidth, w, top + shown.length * laneHeight], colors);
-  shown.forEach((lane, i) => {
-    const y = top + i * laneHeight;
-    if (i % 2 === 0) {
-      ctx.fillStyle = colors.box;
-      ctx.globalAlpha = 0.5;
-      ctx.fillRect(0, y, w, laneHeight);
-      ctx.globalAlpha = 1;
-    }
-    ctx.fillStyle = colors.text;
-    ctx.fillText(lane.name, 6, y + laneHeight / 2, nameWidth - 12);
-    let lastX = -1;
-    let lastEffect = "";
-    for (let k = firstAt(lane.marks, win.from); k < lane.marks.length; k++) {
-      const m = lane.marks[k]!;
-      if (m.at > win.to) break;
-      const x = Math.round(xOf(m.at));
-      const effect = m.write.effect ?? "changed";
-      if (x === lastX && effect === lastEffect) continue;
-      [lastX, lastEffect] = [x, effect];
-      ctx.fillStyle = colors.effects[effect] ?? colors.text;
-      // Effects differ in height, too.
-      const [above, height] = effect === "created" ? [3, laneHeight - 6] : effect === "removed" ? [3, (laneHeight - 6) / 2] : [laneHeight / 2, (laneHeight - 6) / 2];
-      ctx.fillRect(x - 1, y + above, 2.5, height);
-    }
-  });
-  if (selected) drawSelected(ctx, lanes, selected, top, xOf, colors);
-}
-
-/** drawFaults draws each fault from its injection to its end, and a line down to the lowest lane where it began. */
-function drawFaults(ctx: CanvasRenderingContext2D, lanes: Lanes, faults: Injection[], xOf: (t: number) => number, [left, right, bottom]: [number, number, number], colors: Palette): void {
-  if (faults.length === 0) return;
-  ctx.fillStyle = colors.text;
-  ctx.fillText(say("faultsLane"), 6, axisHeight + faultHeight / 2);
-  for (const f of faults) {
-    const from = xOf(lanes.placeOf(Date.parse(f.since)));
-    const end = endOf(f);
-    const to = Math.min(right, end === undefined ? right : xOf(lanes.placeOf(end)));
-    if (to < left || from > right) continue;
-    const x = Math.max(left, from);
-    ctx.fillStyle = colors.bad;
-    ctx.globalAlpha = 0.25;
-    ctx.fillRect(x, axisHeight + 1, Math.max(3, to - x), faultHeight - 2);
-    ctx.globalAlpha = 1;
-    if (from >= left) ctx.fillRect(from - 1, axisHeight + 1, 2, bottom - axisHeight);
-    ctx.fillStyle = colors.text;
-    ctx.fillText(`${f.id} ${f.title}`, x + 4, axisHeight + faultHeight / 2, Math.max(40, right - x - 4));
-  }
-}
-
-/** revisionLabel is a revision with the time of the write that is next to it. */
-function revisionLabel(lanes: Lane[], revision: number): string {
-  const near = lanes.flatMap((l) => nearest(l.marks, revision, Infinity) ?? []).sort((a, b) => Math.abs(a.at - revision) - Math.abs(b.at - revision))[0];
-  return near ? `${revision} · ${clockTime(Date.parse(near.write.time))}` : String(revision);
-}
-
-/** drawSelected marks a write, and connects it with its causes. */
-function drawSelected(ctx: CanvasRenderingContext2D, lanes: Lanes, selected: Mark, top: number, xOf: (t: number) => number, colors: Palette): void {
-  const shown = lanes.shown();
-  const yOf = (m: Mark) => top + shown.findIndex((l) => l.name === writer(m.write)) * laneHeight + laneHeight / 2;
-  const causes = new Set(selected.write.causes ?? []);
-  ctx.strokeStyle = colors.accent;
-  ctx.lineWidth = 2;
-  ctx.strokeRect(xOf(selected.at) - 5, yOf(selected) - laneHeight / 2 + 1, 10, laneHeight - 2);
-  ctx.lineWidth = 1;
-  for (const lane of shown) {
-    for (const m of lane.marks) {
-      if (!causes.has(m.write.revision)) continue;
-      ctx.beginPath();
-      ctx.moveTo(xOf(m.at), yOf(m));
-      ctx.lineTo(xOf(selected.at), yOf(selected));
-      ctx.stroke();
-    }
-  }
 }

@@ -2,6 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { belief, concerning, endOf, Faults, type Injection, truthsOf } from "../src/faults.ts";
 import { say } from "../src/language.ts";
+import { bandsOf } from "../src/bands.ts";
+import type { Run } from "../src/scenarios.ts";
 import { Lanes } from "../src/timelinemodel.ts";
 import type { Write } from "../src/writes.ts";
 
@@ -47,4 +49,12 @@ test("a fault has its place on the timeline", () => {
   lanes.add([write(10, 1), write(20, 5), write(30, 9)]);
   assert.deepEqual([500, 1000, 5500, 9000].map((t) => lanes.placeOf(t)), [10, 20, 30, 31]);
   assert.equal(new Lanes(new Set()).placeOf(42), 42);
+});
+
+test("faults and the steps of scenarios are bands of the timeline", () => {
+  const run = { id: "r", scenario: "node-loss", seed: 1, state: "Stopped", since: at(1), until: at(9), steps: [{ title: "one", state: "Done", since: at(2), until: at(3) }, { title: "two", state: "Failed", since: at(3) }, { title: "three", state: "Waiting" }] } as Run;
+  assert.deepEqual(bandsOf([], []), []);
+  const [faults, steps] = bandsOf([fault({}, undefined, { id: "f-2", since: at(5) }), fault({}, undefined)], [run]);
+  assert.deepEqual(faults!.spans.map((s) => [s.text, s.from, s.to]), [["f-1 a fault", 1000, undefined], ["f-2 a fault", 5000, undefined]]);
+  assert.deepEqual(steps!.spans, [{ text: "node-loss: one", from: 2000, to: 3000, tone: "good" }, { text: "two", from: 3000, to: 9000, tone: "bad" }]);
 });

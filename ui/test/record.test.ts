@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { History, maxSamples } from "../src/history.ts";
-import { firstAt, Lanes, maxMarks, nearest, ticks } from "../src/timelinemodel.ts";
+import { chooser, firstAt, Lanes, maxMarks, nearest, noChoice, ownWrites, pinched, ticks, zoomed } from "../src/timelinemodel.ts";
 import { cpu, duration } from "../src/words.ts";
 import { type Write, writer } from "../src/writes.ts";
 
@@ -28,6 +28,33 @@ test("lanes take each write once, and leave out what is hidden", () => {
   lanes.add([write(2, "kubectl/v1"), write(3, "minikcm/kubelet", "leases"), write(5)]);
   assert.deepEqual(lanes.shown().map((l) => [l.name, l.marks.map((m) => m.write.revision)]), [["kubectl", [2]], ["kubelet", [1, 5]]]);
   assert.deepEqual([lanes.last, lanes.total, lanes.begin, lanes.end], [5, 3, 1000, 5000]);
+});
+
+test("writes are chosen by object, kind and program, and the user's are first", () => {
+  const lanes = new Lanes(new Set());
+  const of = (revision: number, agent: string, kind: string, namespace: string, name: string): Write => ({ ...write(revision, agent), kind, namespace, name });
+  lanes.add([of(1, "minikcm/a-controller", "ReplicaSet", "shop", "web-1"), of(2, "kubectl/v1", "Deployment", "shop", "web"), of(3, "minikcm/kubelet", "Pod", "default", "api-1"), of(4, "Mozilla/5.0 Firefox/1", "Pod", "shop", "web-1-x")]);
+  const chosen = (c: Partial<typeof noChoice>) => {
+    lanes.choose(chooser({ ...noChoice, ...c }));
+    return lanes.shown().flatMap((l) => l.marks.map((m) => m.write.revision));
+  };
+  assert.deepEqual(lanes.shown().map((l) => l.name), ["Firefox", "kubectl", "a-controller", "kubelet"]);
+  assert.deepEqual([chosen({ text: "WEB" }), chosen({ text: "pod/web" }), chosen({ text: "shop/web-1" }), chosen({ kind: "Pod" }), chosen({ lane: "kubelet" }), chosen({ lane: ownWrites, kind: "Pod" })], [[4, 2, 1], [4], [4, 1], [4, 3], [3], [4]]);
+  lanes.add([of(5, "kubectl/v1", "Pod", "shop", "new")]);
+  assert.deepEqual(lanes.shown().flatMap((l) => l.marks.map((m) => m.write.revision)), [4, 5], "what comes later is chosen, too");
+  assert.equal(chooser({ ...noChoice, text: "  " }), undefined);
+  assert.deepEqual([chosen({}).length, lanes.total], [5, 5]);
+});
+
+test("a range is zoomed about a place, and follows two fingers", () => {
+  assert.deepEqual(zoomed({ from: 0, to: 1000 }, 0.5, 250), { from: 125, to: 625 });
+  assert.deepEqual(zoomed({ from: 0, to: 30 }, 0.1, 15), { from: 5, to: 25 }, "20 is the least");
+  const r = { from: 0, to: 1000 };
+  const rounded = (a: [number, number], b: [number, number]) => Object.values(pinched(r, a, b)).map(Math.round);
+  assert.deepEqual(rounded([0.4, 0.6], [0.3, 0.7]), [250, 750]);
+  assert.deepEqual(rounded([0.6, 0.4], [0.7, 0.3]), [250, 750]);
+  assert.deepEqual(rounded([0.4, 0.6], [0.5, 0.7]), [-100, 900], "both move it");
+  assert.equal(pinched(r, [0.4, 0.6], [0.6, 0.4]), r, "fingers that cross change nothing");
 });
 
 test("writes that come late have their place, and none is lost or shown twice", () => {
