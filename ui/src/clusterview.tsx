@@ -1,7 +1,7 @@
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 import { useChanges } from "./changes.ts";
 import type { Actions } from "./actions.ts";
-import { onTheme, palette } from "./colors.ts";
+import { getJSON } from "./api.ts";
 import { BreakMenu } from "./breakmenu.tsx";
 import { Lasting } from "./faultmenu.tsx";
 import { belief, concerning, type Faults, type Injection } from "./faults.ts";
@@ -9,27 +9,18 @@ import { type Filter, matcher, noFilter } from "./filter.ts";
 import { headlineOf, shownProblems } from "./headline.ts";
 import { isNet, meeting } from "./netfaults.ts";
 import { openCreate } from "./object/create.tsx";
-import { isOpen, NamedLink, ObjectLink, open } from "./object/link.tsx";
+import { NamedLink, ObjectLink } from "./object/link.tsx";
 import { Command } from "./object/parts.tsx";
-import type { ObjectRef } from "./objectref.ts";
+import { nodeRef, Picture, podRef, type Selection } from "./picture.tsx";
 import { go } from "./route.ts";
-import { type NodeRow, phases, type PodRow, type Row, statusWord } from "./rows.ts";
+import { type NodeRow, phases, type PodRow, quantity, statusWord } from "./rows.ts";
 import { type Look, Scene } from "./scene.ts";
 import { Owners, Scrubber } from "./scrubber.tsx";
 import { type Store, useTopics } from "./store.ts";
 import { TourButton } from "./tourpanel.tsx";
 import type { TourGuide } from "./tours.ts";
-import type { Batch } from "./topics.ts";
 import { bytes, cpu } from "./words.ts";
 import { type Plain, list, say, sentence } from "./language.ts";
-
-const podRef = (p: PodRow): ObjectRef => ({ group: "", resource: "pods", namespace: p.namespace, name: p.name });
-const nodeRef = (name: string): ObjectRef => ({ group: "", resource: "nodes", namespace: "", name });
-
-interface Selection {
-  node: string;
-  pod: string;
-}
 
 /** ClusterView draws the nodes with their pods. */
 export function ClusterView({ store, faults, at, actions, guide, report }: { guide: TourGuide; store: Store; faults: Faults; at: number; actions: Actions; report: (error: unknown) => void }) {
@@ -165,110 +156,6 @@ function Legend({ store, matches }: { store: Store; matches: (p: PodRow) => bool
   );
 }
 
-/** Picture is the canvas. It draws when something has changed or moves, at most once a frame. */
-function Picture(p: { store: Store; scene: Scene; look: Look; selection: Selection; select: (s: Selection) => void }) {
-  const canvas = useRef<HTMLCanvasElement>(null);
-  const look = useRef(p.look);
-  const redraw = useRef(() => {});
-  look.current = p.look;
-  useEffect(() => redraw.current());
-  useEffect(() => {
-    const element = canvas.current!;
-    const ctx = element.getContext("2d", { alpha: true })!;
-    let colors = palette(element);
-    let frame = 0;
-    const draw = () => {
-      frame = 0;
-      const { clientWidth: w, clientHeight: h } = element;
-      const ratio = Math.min(2, devicePixelRatio);
-      if (element.width !== Math.round(w * ratio) || element.height !== Math.round(h * ratio)) {
-        element.width = Math.round(w * ratio);
-        element.height = Math.round(h * ratio);
-      }
-      ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
-      const begun = performance.now();
-      const moves = p.scene.draw(ctx, w, h, begun, colors, look.current);
-      if (element.dataset.drawn === undefined && p.store.nodes.rows.size > 0) performance.mark("cluster-drawn");
-      if (p.store.nodes.rows.size > 0) element.dataset.drawn = (performance.now() - begun).toFixed(1);
-      if (moves) dirty();
-    };
-    const dirty = () => {
-      frame ||= requestAnimationFrame(draw);
-    };
-    redraw.current = dirty;
-    const names = new Map<string, string>();
-    const node = (r: Row) => {
-      names.set(r.uid, r.name);
-      p.scene.setNode(r as never);
-    };
-    const now = () => performance.now();
-    for (const r of p.store.nodes.rows.values()) node(r);
-    for (const r of p.store.pods.rows.values()) p.scene.setPod(r, now());
-    const stops = [
-      p.store.nodes.listen((b: Batch) => {
-        for (const uid of b.removed) p.scene.removeNode(names.get(uid) ?? "");
-        b.rows.forEach(node);
-        dirty();
-      }),
-      p.store.pods.listen((b: Batch) => {
-        for (const uid of b.removed) p.scene.removePod(uid, now());
-        for (const r of b.rows) p.scene.setPod(r as PodRow, now());
-        dirty();
-      }),
-      onTheme(() => {
-        colors = palette(element);
-        dirty();
-      }),
-    ];
-    const size = new ResizeObserver(dirty);
-    size.observe(element);
-    dirty();
-    return () => {
-      cancelAnimationFrame(frame);
-      size.disconnect();
-      for (const stop of stops) stop();
-    };
-  }, [p.store, p.scene]);
-
-  const openSelected = (s: Selection) => {
-    const pod = p.store.pods.rows.get(s.pod);
-    if (pod) open(podRef(pod));
-    else if (s.node) open(nodeRef(s.node));
-  };
-  const pick = (e: MouseEvent) => {
-    const found = p.scene.find(e.offsetX, e.offsetY);
-    const picked = { node: found.node ?? found.pod?.node ?? "", pod: found.pod?.uid ?? "" };
-    p.select(picked);
-    if (isOpen()) openSelected(picked);
-  };
-  const hover = (e: MouseEvent) => {
-    const { node, pod } = p.scene.find(e.offsetX, e.offsetY);
-    canvas.current!.title = pod ? `${pod.namespace}/${pod.name}: ${statusWord(pod)}` : (node ?? "");
-  };
-  const key = (e: KeyboardEvent) => {
-    if (e.key === "o") return openSelected(p.selection);
-    const to = keyStep(e.key, p.selection, p.scene);
-    if (!to) return;
-    e.preventDefault();
-    p.select(to);
-  };
-  return (
-    // biome-ignore lint: the canvas is operated by keys, and described by the panel beside it
-    <canvas ref={canvas} tabIndex={0} role="img" aria-label={say("nodesAndTheirPods")} onClick={pick} onDblClick={() => openSelected(p.selection)} onMouseMove={hover} onKeyDown={key} />
-  );
-}
-
-const arrows: Record<string, [number, number]> = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
-
-function keyStep(key: string, s: Selection, scene: Scene): Selection | undefined {
-  const arrow = arrows[key];
-  if (arrow && s.pod) return { ...s, pod: scene.stepPod(s.node, s.pod, arrow[0] + arrow[1]) };
-  if (arrow) return { node: scene.step(s.node, ...arrow), pod: "" };
-  if (key === "Enter" && s.node) return { ...s, pod: s.pod || scene.stepPod(s.node, "", 0) };
-  if (key === "Escape" && s.node) return s.pod ? { ...s, pod: "" } : { node: "", pod: "" };
-  return undefined;
-}
-
 interface DetailsProps {
   guide: TourGuide;
   store: Store;
@@ -332,6 +219,32 @@ function PodDetails({ pod, faults, actions, report }: { pod: PodRow; faults: Fau
   );
 }
 
+/** usageEvery is how often the metrics API has other values, in milliseconds of a clock that runs as the machine's does. */
+const usageEvery = 15_000;
+
+/** Usage is what a node uses now, by the metrics API, as "kubectl top node" shows it. Nothing, where it has no metrics. */
+function Usage({ node }: { node: string }) {
+  const [usage, set] = useState<{ cpu: string; memory: string }>();
+  useEffect(() => {
+    set(undefined);
+    const end = new AbortController();
+    const read = () => getJSON<{ usage: { cpu: string; memory: string } }>(`/apis/metrics.k8s.io/v1beta1/nodes/${node}`, end.signal).then((m) => set(m.usage), () => {});
+    void read();
+    const timer = setInterval(read, usageEvery);
+    return () => {
+      end.abort();
+      clearInterval(timer);
+    };
+  }, [node]);
+  if (!usage) return null;
+  return (
+    <>
+      <dt>{say("usedNow")}</dt>
+      <dd>{say("cpuAndMemory", { cpu: cpu(quantity(usage.cpu)), memory: bytes(quantity(usage.memory)) })}</dd>
+    </>
+  );
+}
+
 function NodeDetails(p: { node: NodeRow; faults: Faults; use: ReturnType<Scene["use"]>; actions: Actions | undefined; report: (error: unknown) => void }) {
   const { node, faults, use, actions } = p;
   const truths = actions ? (faults.truths.get(node.name) ?? []) : [];
@@ -363,6 +276,7 @@ function NodeDetails(p: { node: NodeRow; faults: Faults; use: ReturnType<Scene["
         <dd>
           {say("requestedOf", { part: bytes(use.memory), all: bytes(node.memory) })}
         </dd>
+        {actions && <Usage node={node.name} />}
       </dl>
       <p>
         <button type="button" onClick={() => go("why", { resource: "nodes", name: node.name })}>

@@ -2,6 +2,7 @@
 
 import { inNamespace, quoted } from "./kubectl.ts";
 import type { Plain } from "./language.ts";
+import { zoneLabel } from "./rows.ts";
 
 export interface Field {
   name: string;
@@ -82,9 +83,6 @@ function job(v: Record<string, string>, namespace: string): Made {
     commands: [`kubectl create job ${quoted(v.name!)}${inNamespace(namespace)} --image=${quoted(v.image!)}${command ? ` -- sh -c ${quoted(command)}` : ""}`],
   };
 }
-
-/** zoneLabel is the label of a node's zone. */
-export const zoneLabel = "topology.kubernetes.io/zone";
 
 function nodes(v: Record<string, string>, _: string, pools: Pools): Made {
   const pool = v.pool!;

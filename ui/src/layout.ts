@@ -34,6 +34,69 @@ export function grid(n: number, width: number, height: number): Grid {
   return best;
 }
 
+/** Zone is a group of boxes: a region of the area with a grid of its own, below a title if it has a name. */
+export interface Zone {
+  name: string;
+  rect: Rect;
+  grid: Grid;
+  count: number;
+}
+
+/** zoned divides an area into a region for each group, so that all boxes have one size: as rows of regions below each other, or as columns. */
+export function zoned(groups: { name: string; count: number }[], width: number, height: number, title: number, gap: number): Zone[] {
+  const whole = groups.length === 1 && groups[0]!.name === "";
+  if (whole) {
+    const g = grid(groups[0]!.count, width, height);
+    return [{ name: "", rect: { x: 0, y: 0, w: width, h: height }, grid: g, count: groups[0]!.count }];
+  }
+  const n = groups.reduce((sum, g) => sum + g.count, 0);
+  const most = Math.max(1, ...groups.map((g) => g.count));
+  let best: { score: number; zones: Zone[] } | undefined;
+  for (let lines = 1; lines <= most; lines++) {
+    for (const down of [true, false]) {
+      // lines is the number of columns of each region if they are below each other, else of rows.
+      const other = groups.map((g) => Math.ceil(g.count / lines));
+      const sum = other.reduce((a, b) => a + b, 0);
+      const w = down ? width / lines : (width - gap * (groups.length - 1)) / sum;
+      const h = down ? (height - title * groups.length) / sum : (height - title) / lines;
+      if (w <= 0 || h <= 0) continue;
+      const score = Math.abs(Math.log(w / h / aspect)) + (lines * sum - n) / (lines * sum);
+      if (best && score >= best.score) continue;
+      let at = 0;
+      const zones = groups.map((g, i): Zone => {
+        const [cols, rows] = down ? [lines, other[i]!] : [other[i]!, lines];
+        const rect = down ? { x: 0, y: at, w: width, h: title + rows * h } : { x: at, y: 0, w: cols * w, h: height };
+        at += down ? rect.h : rect.w + gap;
+        return { name: g.name, rect, grid: { cols, rows, w, h }, count: g.count };
+      });
+      best = { score, zones };
+    }
+  }
+  return best?.zones ?? [];
+}
+
+/** View is the part of a picture that is shown: how much it is enlarged, and what is at the upper left. */
+export interface View {
+  scale: number;
+  x: number;
+  y: number;
+}
+/** maxScale is the greatest enlargement. */
+export const maxScale = 40;
+
+/** enlarged returns a view that is enlarged further by a factor, with a point of the window where it was. The whole is the least. */
+export function enlarged(v: View, factor: number, x: number, y: number, width: number, height: number): View {
+  const scale = Math.min(maxScale, Math.max(1, v.scale * factor));
+  const by = scale / v.scale;
+  return within({ scale, x: (v.x + x) * by - x, y: (v.y + y) * by - y }, width, height);
+}
+
+/** within moves a view so that nothing beyond the picture is shown. */
+export function within(v: View, width: number, height: number): View {
+  const limit = (at: number, size: number) => Math.max(0, Math.min(at, size * (v.scale - 1)));
+  return { scale: v.scale, x: limit(v.x, width), y: limit(v.y, height) };
+}
+
 /** boxAt returns the box of a grid in which a point is, or -1. */
 export function boxAt(g: Grid, n: number, x: number, y: number): number {
   const col = Math.floor(x / g.w);
@@ -46,11 +109,11 @@ export interface Cells {
   size: number;
   cols: number;
 }
-const maxCell = 36;
+export const maxCell = 36;
 
 /** cells returns the largest square cells of which n fit into an area. */
-export function cells(n: number, width: number, height: number): Cells {
-  let size = Math.min(maxCell, width, height);
+export function cells(n: number, width: number, height: number, largest = maxCell): Cells {
+  let size = Math.min(largest, width, height);
   for (; size > 1; size -= size > 8 ? 1 : 0.5) {
     const cols = Math.floor(width / size);
     if (cols * Math.floor(height / size) >= n) return { size, cols };

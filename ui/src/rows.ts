@@ -8,6 +8,9 @@ import { say } from "./language.ts";
 export type Phase = "unscheduled" | "starting" | "unready" | "ready" | "succeeded" | "failed" | "terminating";
 export const phases: Phase[] = ["unscheduled", "starting", "unready", "ready", "succeeded", "failed", "terminating"];
 
+/** zoneLabel is the label of a node's zone. */
+export const zoneLabel = "topology.kubernetes.io/zone";
+
 export interface Row {
   uid: string;
   name: string;

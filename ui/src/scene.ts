@@ -2,9 +2,11 @@
 // between them. It knows no DOM but the context that it draws on.
 
 import { hash, ownerColors, type Palette } from "./colors.ts";
-import { boxAt, type Cells, cells, type Grid, grid, naturally, type Rect, roomFor, Slots } from "./layout.ts";
-import type { NodeRow, PodRow } from "./rows.ts";
+import { fitting } from "./fitting.ts";
+import { boxAt, type Cells, cells, enlarged, maxCell, naturally, type Rect, roomFor, Slots, type View, within, type Zone, zoned } from "./layout.ts";
+import { type NodeRow, type PodRow, zoneLabel } from "./rows.ts";
 import { list, type Plain, say } from "./language.ts";
+import { bytes, cpu } from "./words.ts";
 
 interface Box {
   name: string;
@@ -50,6 +52,12 @@ const round = 14;
 const maxMoving = 4000;
 const margin = 3;
 const unscheduled = "";
+/** zoneTitle is the height of a zone's title, zoneGap what is between two zones. */
+const zoneTitle = 20;
+const zoneGap = 8;
+/** largestCell is that of a picture that is enlarged. Cells of namedCell and more have the pod's name. */
+const largestCell = 120;
+const namedCell = 64;
 
 export class Scene {
   private readonly boxes = new Map<string, Box>();
@@ -57,10 +65,16 @@ export class Scene {
   private readonly leaving = new Set<Sprite>();
   private readonly tray: Box = this.newBox(unscheduled);
   private order: Box[] = [];
-  private g: Grid = grid(1, 1, 1);
+  private zones: Zone[] = [];
+  /** starts are the indexes in order of the zones' first boxes. */
+  private starts: number[] = [];
+  /** g is the size of boxes. */
+  private g = { w: 1, h: 1 };
+  view: View = { scale: 1, x: 0, y: 0 };
+  private jump = false;
   private cell: Cells = cells(1, 1, 1);
   private trayCell: Cells = cells(1, 1, 1);
-  private area: Rect = { x: 0, y: 0, w: 1, h: 1 };
+  private window = { w: 1, h: 1 };
   private room = 0;
   private trayRoom = 0;
   private stale = true;
@@ -82,7 +96,37 @@ export class Scene {
   }
 
   setNode(row: NodeRow): void {
-    this.box(row.name).row = row;
+    const b = this.box(row.name);
+    if (zoneOf(b) !== (row.labels[zoneLabel] ?? "")) this.stale = true;
+    b.row = row;
+  }
+
+  /** zoom enlarges the picture about a point of the window; a factor of 0 shows all. */
+  zoom(factor: number, x: number, y: number): void {
+    this.look(factor === 0 ? { scale: 1, x: 0, y: 0 } : enlarged(this.view, factor, x, y, this.window.w, this.window.h));
+  }
+
+  pan(dx: number, dy: number): void {
+    this.look(within({ ...this.view, x: this.view.x + dx, y: this.view.y + dy }, this.window.w, this.window.h));
+  }
+
+  private look(v: View): void {
+    if (v.scale !== this.view.scale) this.stale = this.jump = true;
+    this.view = v;
+  }
+
+  /** centerOf returns the middle of a node in the window; undefined if there is none. */
+  centerOf(node: string): { x: number; y: number } | undefined {
+    const r = this.boxes.get(node)?.rect;
+    return r && { x: r.x + r.w / 2 - this.view.x, y: r.y + r.h / 2 - this.view.y };
+  }
+
+  /** reveal moves the window to a node that is not in it. */
+  reveal(node: string): void {
+    const r = this.boxes.get(node)?.rect;
+    const { x, y } = this.view;
+    if (!r || (r.x >= x && r.y >= y && r.x + r.w <= x + this.window.w && r.y + r.h <= y + this.window.h)) return;
+    this.pan(r.x + r.w / 2 - x - this.window.w / 2, r.y + r.h / 2 - y - this.window.h / 2);
   }
 
   removeNode(name: string): void {
@@ -179,51 +223,88 @@ export class Scene {
     const pad = Math.min(margin, b.rect.w * 0.06);
     if (b === this.tray) return { x: b.rect.x + pad, y: b.rect.y + 20, w: b.rect.w - 2 * pad, h: b.rect.h - 22 };
     const title = this.hasTitles() ? 16 : pad;
-    const bars = this.barHeight() * 2 + pad;
+    const bars = this.hasLabels() ? 2 * labelHeight + 2 : this.barHeight() * 2 + pad;
     return { x: b.rect.x + pad, y: b.rect.y + title, w: b.rect.w - 2 * pad, h: b.rect.h - title - bars - 1 };
   }
 
   private hasTitles(): boolean {
     return this.g.w >= 64 && this.g.h >= 44;
   }
+  /** hasLabels reports whether the bars of CPU and memory have words and amounts. */
+  private hasLabels(): boolean {
+    return this.g.w >= 150 && this.g.h >= 96;
+  }
   private barHeight(): number {
     return Math.max(1, Math.min(4, this.g.h / 16));
   }
 
   /** arrange computes the layout again if the size or what is in it requires it. */
-  private arrange(width: number, height: number, now: number): void {
+  private arrange(windowWidth: number, windowHeight: number, now: number): void {
     let most = 0;
     for (const b of this.boxes.values()) most = Math.max(most, b.slots.uids.length);
     const room = roomFor(most);
     const trayRoom = roomFor(this.tray.slots.uids.length);
     const fits = room === this.room || (room < this.room && most * 3 > this.room);
     const trayFits = trayRoom === this.trayRoom || (trayRoom < this.trayRoom && this.tray.slots.count > 0);
-    if (!this.stale && fits && trayFits && width === this.area.w && height === this.area.h) return;
+    if (!this.stale && fits && trayFits && windowWidth === this.window.w && windowHeight === this.window.h) return;
     this.stale = false;
     [this.room, this.trayRoom] = [room, trayRoom];
-    this.area = { x: 0, y: 0, w: width, h: height };
-    const trayHeight = Math.min(height * 0.2, 44 + Math.sqrt(this.trayRoom) * 4);
+    this.window = { w: windowWidth, h: windowHeight };
+    this.view = within(this.view, windowWidth, windowHeight);
+    const [width, height] = [windowWidth * this.view.scale, windowHeight * this.view.scale];
+    const trayHeight = Math.min(windowHeight * 0.2, 44 + Math.sqrt(this.trayRoom) * 4);
     this.tray.rect = { x: 0, y: 0, w: width, h: trayHeight };
-    this.order = [...this.boxes.values()].sort((a, b) => naturally(a.name, b.name));
-    this.g = grid(this.order.length, width, height - trayHeight - margin);
-    this.order.forEach((b, i) => {
-      const gap = Math.min(margin, this.g.w * 0.08);
-      b.rect = {
-        x: (i % this.g.cols) * this.g.w, y: trayHeight + margin + Math.floor(i / this.g.cols) * this.g.h,
-        w: this.g.w - gap, h: this.g.h - gap,
-      };
-    });
+    this.placeBoxes(width, height - trayHeight - margin, trayHeight + margin);
     const trayInner = this.inner(this.tray);
     this.trayCell = cells(this.trayRoom, trayInner.w, trayInner.h);
     const first = this.order[0];
     if (first) {
       const inner = this.inner(first);
-      this.cell = cells(this.room, inner.w, inner.h);
+      this.cell = cells(this.room, inner.w, inner.h, Math.min(largestCell, maxCell * this.view.scale));
     }
     for (const s of this.sprites.values()) {
-      this.begin(s, now);
+      if (!this.jump) this.begin(s, now);
+      else if (s.begun !== 0) this.rest(s);
       this.place(s, now);
     }
+    this.jump = false;
+  }
+
+  /** placeBoxes gives each zone its region, and each node its box, beneath a height. */
+  private placeBoxes(width: number, height: number, top: number): void {
+    const sorted = [...this.boxes.values()].sort((a, b) => naturally(a.name, b.name));
+    const names = [...new Set(sorted.map(zoneOf))].sort(naturally);
+    const groups = names.map((name) => sorted.filter((b) => zoneOf(b) === name));
+    this.order = groups.flat();
+    this.zones = zoned(names.map((name, i) => ({ name, count: groups[i]!.length })), width, height, zoneTitle, zoneGap);
+    this.g = this.zones[0]?.grid ?? { w: 1, h: 1 };
+    const gap = Math.min(margin, this.g.w * 0.08);
+    const titled = this.hasZones() ? zoneTitle : 0;
+    this.starts = [];
+    let i = 0;
+    for (const z of this.zones) {
+      z.rect.y += top;
+      this.starts.push(i);
+      for (let k = 0; k < z.count; k++) {
+        this.order[i++]!.rect = { x: z.rect.x + (k % z.grid.cols) * z.grid.w, y: z.rect.y + titled + Math.floor(k / z.grid.cols) * z.grid.h, w: z.grid.w - gap, h: z.grid.h - gap };
+      }
+    }
+  }
+
+  private hasZones(): boolean {
+    return this.zones.length > 1 || (this.zones[0]?.name ?? "") !== "";
+  }
+
+  /** rest ends the move of a sprite. */
+  private rest(s: Sprite): void {
+    s.begun = 0;
+    this.moving--;
+    this.leaving.delete(s);
+  }
+
+  /** isSeen reports whether a rectangle is in the window. */
+  private isSeen(x: number, y: number, w: number, h: number): boolean {
+    return x < this.view.x + this.window.w && y < this.view.y + this.window.h && x + w > this.view.x && y + h > this.view.y;
   }
 
   private at(s: Sprite, now: number): [number, number, number] {
@@ -237,52 +318,109 @@ export class Scene {
   draw(ctx: CanvasRenderingContext2D, width: number, height: number, now: number, colors: Palette, look: Look): boolean {
     this.arrange(width, height, now);
     ctx.clearRect(0, 0, width, height);
+    ctx.save();
+    ctx.translate(-this.view.x, -this.view.y);
     this.drawBoxes(ctx, colors, look);
     this.drawPods(ctx, now, colors, look);
     for (const b of this.order) if (look.truths.has(b.name)) this.hatch(ctx, { ...b.rect, y: b.rect.y + (this.hasTitles() ? 17 : 0), h: b.rect.h - (this.hasTitles() ? 17 : 0) }, colors.bad);
     this.drawSelection(ctx, colors, look);
+    ctx.restore();
     return this.moving > 0;
   }
 
   private drawBoxes(ctx: CanvasRenderingContext2D, colors: Palette, look: Look): void {
+    const seen = this.order.filter((b) => this.isSeen(b.rect.x, b.rect.y, b.rect.w, b.rect.h));
+    ctx.textBaseline = "middle";
     ctx.lineWidth = 1;
     ctx.fillStyle = colors.box;
-    for (const b of this.order) ctx.fillRect(b.rect.x, b.rect.y, b.rect.w, b.rect.h);
-    const bar = this.barHeight();
-    for (const b of this.order) {
+    for (const b of seen) ctx.fillRect(b.rect.x, b.rect.y, b.rect.w, b.rect.h);
+    for (const b of seen) {
       const { x, y, w, h } = b.rect;
       const row = b.row;
       ctx.strokeStyle = row && !row.ready ? colors.bad : row?.schedulable === false || !this.hasTitles() ? colors.line : colors.rule;
       ctx.setLineDash(row?.schedulable === false ? [4, 3] : []);
       ctx.lineWidth = row && !row.ready ? 2 : 1;
       ctx.strokeRect(x + 0.5, y + 0.5, w - 1, h - 1);
-      if (!row) continue;
-      const inside = w - 4;
-      if (bar >= 2) {
-        ctx.fillStyle = colors.page;
-        ctx.fillRect(x + 2, y + h - 2 * bar - 2, inside, bar - 0.5);
-        ctx.fillRect(x + 2, y + h - bar - 2, inside, bar - 0.5);
-      }
-      ctx.fillStyle = colors.use;
-      ctx.fillRect(x + 2, y + h - 2 * bar - 2, inside * Math.min(1, row.cpu ? b.cpu / row.cpu : 0), bar - 0.5);
-      ctx.fillRect(x + 2, y + h - bar - 2, inside * Math.min(1, row.memory ? b.memory / row.memory : 0), bar - 0.5);
+      if (row && this.hasLabels()) this.drawLabels(ctx, b, row, colors);
+      else if (row) this.drawBars(ctx, b, row, colors);
     }
     ctx.setLineDash([]);
-    ctx.textBaseline = "middle";
-    ctx.font = `${this.area.w > 1200 ? 15 : 12}px system-ui, sans-serif`;
+    const size = this.window.w > 1200 ? 15 : 13;
+    ctx.font = `${size}px system-ui, sans-serif`;
     ctx.fillStyle = colors.dim;
-    ctx.fillText(say("unscheduledCount", { n: this.tray.slots.count }), 4, 11);
+    ctx.fillText(say("unscheduledCount", { n: this.tray.slots.count }), this.view.x + 4, 11);
     ctx.strokeStyle = colors.line;
     ctx.strokeRect(0.5, 0.5, this.tray.rect.w - 1, this.tray.rect.h - 1);
-    if (!this.hasTitles()) return;
-    for (const b of this.order) {
-      ctx.fillStyle = b.row && !b.row.ready ? colors.bad : b.name === look.selectedNode ? colors.accent : colors.text;
-      const believed = b.row?.ready === false ? say("notReady") : b.row?.schedulable === false ? say("cordoned") : "";
-      // What is true, and what the API says of it.
-      const truth = list((look.truths.get(b.name) ?? []).map((t) => say(t.says)));
-      const state = truth ? ` ${say("truthAndApi", { truth, api: believed || say("phase_ready") })}` : believed && ` ${believed}`;
-      if (truth) ctx.fillStyle = colors.bad;
-      ctx.fillText(`${b.name}${state}`, b.rect.x + 4, b.rect.y + 9, b.rect.w - 8);
+    if (this.hasTitles()) for (const b of seen) this.drawTitle(ctx, b, colors, look);
+    if (this.hasZones()) this.drawZones(ctx, size, colors);
+  }
+
+  /** drawBars draws the requested shares of CPU and memory where there is no room for words. */
+  private drawBars(ctx: CanvasRenderingContext2D, b: Box, row: NodeRow, colors: Palette): void {
+    const { x, y, w, h } = b.rect;
+    const bar = this.barHeight();
+    const inside = w - 4;
+    if (bar >= 2) {
+      ctx.fillStyle = colors.page;
+      ctx.fillRect(x + 2, y + h - 2 * bar - 2, inside, bar - 0.5);
+      ctx.fillRect(x + 2, y + h - bar - 2, inside, bar - 0.5);
+    }
+    ctx.fillStyle = colors.use;
+    ctx.fillRect(x + 2, y + h - 2 * bar - 2, inside * share(b.cpu, row.cpu), bar - 0.5);
+    ctx.fillRect(x + 2, y + h - bar - 2, inside * share(b.memory, row.memory), bar - 0.5);
+  }
+
+  /** drawLabels draws them with words and amounts. */
+  private drawLabels(ctx: CanvasRenderingContext2D, b: Box, row: NodeRow, colors: Palette): void {
+    const { x, y, w, h } = b.rect;
+    const lines: [string, string, number][] = [
+      [say("cpu"), `${cpu(b.cpu)} / ${cpu(row.cpu)}`, share(b.cpu, row.cpu)],
+      [say("memory"), `${bytes(b.memory)} / ${bytes(row.memory)}`, share(b.memory, row.memory)],
+    ];
+    ctx.font = "11px system-ui, sans-serif";
+    const word = Math.max(...lines.map(([t]) => ctx.measureText(t).width)) + 8;
+    const amount = Math.max(104, ...lines.map(([, t]) => ctx.measureText(t).width + 8));
+    lines.forEach(([name, text, part], i) => {
+      const middle = y + h - (2 - i) * labelHeight + labelHeight / 2 - 2;
+      ctx.fillStyle = colors.dim;
+      ctx.fillText(name, x + 5, middle);
+      ctx.textAlign = "right";
+      ctx.fillText(text, x + w - 5, middle);
+      ctx.textAlign = "start";
+      const inside = w - word - amount - 8;
+      if (inside < 16) return;
+      ctx.fillStyle = colors.rule;
+      ctx.fillRect(x + word + 2, middle - 2.5, inside, 5);
+      ctx.fillStyle = colors.use;
+      ctx.fillRect(x + word + 2, middle - 2.5, inside * part, 5);
+    });
+  }
+
+  private drawTitle(ctx: CanvasRenderingContext2D, b: Box, colors: Palette, look: Look): void {
+    ctx.fillStyle = b.row && !b.row.ready ? colors.bad : b.name === look.selectedNode ? colors.accent : colors.text;
+    const believed = b.row?.ready === false ? say("notReady") : b.row?.schedulable === false ? say("cordoned") : "";
+    // What is true, and what the API says of it.
+    const truth = list((look.truths.get(b.name) ?? []).map((t) => say(t.says)));
+    const state = truth ? ` ${say("truthAndApi", { truth, api: believed || say("phase_ready") })}` : believed && ` ${believed}`;
+    if (truth) ctx.fillStyle = colors.bad;
+    ctx.fillText(fitting(ctx, `${b.name}${state}`, b.rect.w - 8), b.rect.x + 4, b.rect.y + 9);
+  }
+
+  /** drawZones writes the zones' names above their nodes, in the window's part of each. */
+  private drawZones(ctx: CanvasRenderingContext2D, size: number, colors: Palette): void {
+    ctx.font = `bold ${size}px system-ui, sans-serif`;
+    for (const z of this.zones) {
+      if (!this.isSeen(z.rect.x, z.rect.y, z.rect.w, z.rect.h)) continue;
+      const x = Math.max(z.rect.x, this.view.x);
+      const right = Math.min(z.rect.x + z.rect.w, this.view.x + this.window.w);
+      ctx.fillStyle = colors.text;
+      ctx.fillText(fitting(ctx, `${z.name || say("noZone")} · ${say("nodesCount", { n: z.count })}`, right - x - 8), x + 4, z.rect.y + zoneTitle / 2);
+      ctx.strokeStyle = colors.line;
+      ctx.lineWidth = 1;
+      ctx.beginPath();
+      ctx.moveTo(z.rect.x, z.rect.y + 0.5);
+      ctx.lineTo(z.rect.x + z.rect.w, z.rect.y + 0.5);
+      ctx.stroke();
     }
   }
 
@@ -328,12 +466,9 @@ export class Scene {
   private fill(ctx: CanvasRenderingContext2D, color: string, sprites: Sprite[], now: number): void {
     ctx.fillStyle = color;
     for (const s of sprites) {
-      if (s.begun !== 0 && now - s.begun >= moveTime) {
-        s.begun = 0;
-        this.moving--;
-        this.leaving.delete(s);
-      }
+      if (s.begun !== 0 && now - s.begun >= moveTime) this.rest(s);
       const [x, y, size] = this.at(s, now);
+      if (this.view.scale > 1 && !this.isSeen(x, y, size, size)) continue;
       if (size < round) ctx.fillRect(x, y, size, size);
       else {
         ctx.beginPath();
@@ -346,10 +481,12 @@ export class Scene {
   /** drawMarks adds to large cells what colours alone do not show to everyone: a stripe of the owner's colour, and a sign of trouble. */
   private drawMarks(ctx: CanvasRenderingContext2D, now: number, colors: Palette, look: Look): void {
     ctx.textAlign = "center";
-    ctx.font = `bold ${Math.floor(this.cell.size * 0.7)}px system-ui, sans-serif`;
+    const bold = `bold ${Math.floor(Math.min(40, this.cell.size * 0.7))}px system-ui, sans-serif`;
+    ctx.font = bold;
     for (const s of this.sprites.values()) {
       if (s.size < 9 || (look.filtered && !look.matches(s.row))) continue;
       const [x, y, size] = this.at(s, now);
+      if (this.view.scale > 1 && !this.isSeen(x, y, size, size)) continue;
       ctx.fillStyle = look.by === "phase" ? colors.owners[s.color]! : colors.phase[s.row.phase];
       if (size < round) ctx.fillRect(x, y + size * 0.78, size, size * 0.22);
       else {
@@ -362,12 +499,23 @@ export class Scene {
         ctx.stroke();
       }
       if (look.met?.(s.row)) this.frame(ctx, x, y, size, colors);
+      const named = size >= namedCell;
+      if (named) this.drawName(ctx, s.row.name, x, y, size, colors);
       const mark = marks[s.row.phase];
       if (!mark) continue;
+      ctx.font = bold;
       ctx.fillStyle = colors.box;
-      ctx.fillText(mark, x + size / 2, y + size / 2 - 1);
+      ctx.fillText(mark, x + size / 2, named ? y + size * 0.6 : y + size / 2 - 1);
     }
     ctx.textAlign = "start";
+  }
+
+  /** drawName writes a pod's name into its cell, in up to three lines. */
+  private drawName(ctx: CanvasRenderingContext2D, name: string, x: number, y: number, size: number, colors: Palette): void {
+    ctx.font = "11px system-ui, sans-serif";
+    ctx.fillStyle = colors.box;
+    const letters = Math.max(4, Math.floor((size - 6) / 6.3));
+    for (let i = 0; i < 3 && i * letters < name.length; i++) ctx.fillText(name.slice(i * letters, (i + 1) * letters), x + size / 2, y + 10 + i * 12, size - 4);
   }
 
   /** frame draws a dashed frame within a cell: the pod's network is broken, which its colour does not show. */
@@ -391,10 +539,15 @@ export class Scene {
     if (s) ctx.strokeRect(s.x - 1.5, s.y - 1.5, s.size + 3, s.size + 3);
   }
 
-  /** find returns the node and the pod at a point. */
-  find(x: number, y: number): { node?: string; pod?: PodRow } {
+  /** find returns the node and the pod at a point of the window. */
+  find(windowX: number, windowY: number): { node?: string; pod?: PodRow } {
+    const [x, y] = [windowX + this.view.x, windowY + this.view.y];
     if (y < this.tray.rect.h) return { pod: this.podIn(this.tray, this.trayCell, x, y) };
-    const b = this.order[boxAt(this.g, this.order.length, x, y - this.tray.rect.h - margin)];
+    const i = this.zones.findIndex(({ rect: r }) => x >= r.x && x < r.x + r.w && y >= r.y && y < r.y + r.h);
+    const z = this.zones[i];
+    if (!z) return {};
+    const k = boxAt(z.grid, z.count, x - z.rect.x, y - z.rect.y - (this.hasZones() ? zoneTitle : 0));
+    const b = k < 0 ? undefined : this.order[this.starts[i]! + k];
     if (!b || x > b.rect.x + b.rect.w || y > b.rect.y + b.rect.h) return {};
     return { node: b.name, pod: this.podIn(b, this.cell, x, y) };
   }
@@ -410,9 +563,17 @@ export class Scene {
 
   /** step returns the name of the node beside another in a direction. */
   step(node: string, dx: number, dy: number): string {
-    const i = this.order.findIndex((b) => b.name === node);
-    if (i < 0) return this.order[0]?.name ?? "";
-    return (this.order[i + dx + dy * this.g.cols] ?? this.order[i])!.name;
+    const from = this.boxes.get(node)?.rect;
+    if (!from) return this.order[0]?.name ?? "";
+    const [x, y] = [from.x + dx * this.g.w, from.y + dy * this.g.h];
+    let [best, least] = [node, Infinity];
+    for (const b of this.order) {
+      const [ahead, aside] = dx ? [(b.rect.x - from.x) * dx, Math.abs(b.rect.y - y)] : [(b.rect.y - from.y) * dy, Math.abs(b.rect.x - x)];
+      if (ahead <= 1) continue;
+      const far = ahead + aside * 3;
+      if (far < least) [best, least] = [b.name, far];
+    }
+    return best;
   }
 
   /** stepPod returns the pod before or after another on a node. */
@@ -426,6 +587,19 @@ export class Scene {
     const b = this.boxes.get(node);
     return { cpu: b?.cpu ?? 0, memory: b?.memory ?? 0, pods: b?.slots.count ?? 0 };
   }
+}
+
+/** labelHeight is the height of a bar with words. */
+const labelHeight = 16;
+
+/** share is the part of a whole, at most 1. */
+function share(part: number, whole: number): number {
+  return whole ? Math.min(1, part / whole) : 0;
+}
+
+/** zoneOf is the zone of a box's node; empty without one. */
+function zoneOf(b: Box): string {
+  return b.row?.labels[zoneLabel] ?? "";
 }
 
 const marks: Partial<Record<PodRow["phase"], string>> = { failed: "!", terminating: "×", starting: "…", unready: "?" };

@@ -2,6 +2,7 @@
 
 import type { Band } from "./bands.ts";
 import type { Palette } from "./colors.ts";
+import { fitting } from "./fitting.ts";
 import { say } from "./language.ts";
 import { type Axis, firstAt, type Lane, type Lanes, type Mark, nearest, type Range, ticks } from "./timelinemodel.ts";
 import { clockTime } from "./words.ts";
@@ -101,13 +102,6 @@ function drawBand(ctx: CanvasRenderingContext2D, lanes: Lanes, band: Band, y: nu
     ctx.fillStyle = colors.text;
     ctx.fillText(fitting(ctx, s.text, room), x + 4, y + bandHeight / 2);
   });
-}
-
-/** fitting shortens a text to a width. */
-export function fitting(ctx: CanvasRenderingContext2D, text: string, width: number): string {
-  const full = ctx.measureText(text).width;
-  if (full <= width) return text;
-  return `${text.slice(0, Math.max(1, Math.floor((text.length * width) / full) - 1))}…`;
 }
 
 /** revisionLabel is a revision with the time of the write that is next to it. */

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { matcher, noFilter, selector } from "../src/filter.ts";
-import { boxAt, cells, grid, naturally, roomFor, Slots } from "../src/layout.ts";
+import { boxAt, cells, enlarged, grid, maxScale, naturally, roomFor, Slots, within, zoned } from "../src/layout.ts";
 import { type PodRow, podRow, quantity, scalerRow } from "../src/rows.ts";
 
 test("every box of a grid is in the area and found again", () => {
@@ -87,4 +87,29 @@ test("an autoscaler's metrics stand beside their targets", () => {
   });
   assert.deepEqual(row.metrics, [{ name: "cpu", value: 80, target: 50 }]);
   assert.equal(row.target, "Deployment/web");
+});
+
+test("zones have regions of their own, and boxes of one size", () => {
+  const groups = (counts: number[]) => counts.map((count, i) => ({ name: `z${i}`, count }));
+  for (const counts of [[3, 3, 3], [900, 50, 50], [1, 1], [7]]) {
+    const zones = zoned(groups(counts), 1200, 700, 20, 8);
+    const { w, h } = zones[0]!.grid;
+    assert.ok(w / h > 0.4 && w / h < 4, `${counts}: ${w} x ${h}`);
+    for (const [i, z] of zones.entries()) {
+      assert.deepEqual([z.grid.w, z.grid.h], [w, h]);
+      assert.ok(z.grid.cols * z.grid.rows >= z.count && z.grid.cols * w <= z.rect.w + 0.01 && 20 + z.grid.rows * h <= z.rect.h + 0.01);
+      assert.ok(z.rect.x >= 0 && z.rect.x + z.rect.w <= 1200.01 && z.rect.y >= 0 && z.rect.y + z.rect.h <= 700.01);
+      const next = zones[i + 1];
+      if (next) assert.ok(next.rect.x >= z.rect.x + z.rect.w || next.rect.y >= z.rect.y + z.rect.h - 0.01, "regions do not overlap");
+    }
+  }
+  assert.deepEqual(zoned([{ name: "", count: 12 }], 600, 400, 20, 8)[0]!.grid, grid(12, 600, 400), "without zones there is no title");
+});
+
+test("a picture is enlarged about a point, and stays within its bounds", () => {
+  const v = enlarged({ scale: 1, x: 0, y: 0 }, 2, 100, 50, 600, 400);
+  assert.deepEqual(v, { scale: 2, x: 100, y: 50 });
+  assert.deepEqual(enlarged(v, 0.1, 0, 0, 600, 400), { scale: 1, x: 0, y: 0 });
+  assert.deepEqual(within({ scale: 2, x: 5000, y: -3 }, 600, 400), { scale: 2, x: 600, y: 0 });
+  assert.equal(enlarged(v, 1000, 0, 0, 600, 400).scale, maxScale);
 });

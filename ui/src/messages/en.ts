@@ -708,5 +708,13 @@ export const en = {
   showAll: "Show all",
   onlyThisObject: "Only this object",
   zoomHint: "Wheel, pinch, + and − zoom; dragging and arrow keys move.",
+  noZone: "no zone",
+  nodesCount: "{n} {n|one:node|other:nodes}",
+  zoomIn: "Zoom in (+)",
+  zoomOut: "Zoom out (−)",
+  zoomAll: "Show all (0)",
+  usedNow: "Used now",
+  ownerOf: "of {owner}",
+  podsOf: "{n} of {all} pods",
   loadAShop: "Load a shop of three teams",
 } as const;

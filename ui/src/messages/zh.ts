@@ -710,5 +710,13 @@ export const zh: Record<keyof typeof en, string> = {
   showAll: "全部显示",
   onlyThisObject: "只看此对象",
   zoomHint: "滚轮、双指捏合、+ 和 − 缩放；拖动和方向键移动。",
+  noZone: "无可用区",
+  nodesCount: "{n} 个节点",
+  zoomIn: "放大（+）",
+  zoomOut: "缩小（−）",
+  zoomAll: "显示全部（0）",
+  usedNow: "当前用量",
+  ownerOf: "属于 {owner}",
+  podsOf: "{n} / {all} 个 Pod",
   loadAShop: "载入由三个团队运营的商店",
 };
