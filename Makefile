@@ -182,6 +182,10 @@ bench: ## Measure; BENCHFLAGS="-count=1 -bench=Start" for less.
 hunt-score: ## Hunt published bugs, with the mistake and repaired, for the table of docs/hunt.md; TRIALS=300 for less.
 	$(GO) test -count=1 -timeout 3h -v -run TestPublished ./test/hunt -args -score -trials $(or $(TRIALS),500)
 
+.PHONY: hunt-operators
+hunt-operators: build ## Build operators of other projects, and hunt them for docs/hunt.md; OPERATOR=rabbitmq-1.8.0 for one, a folder of test/hunt/operators, BUDGET=0 for the published bugs only.
+	MINIKCM=$(CURDIR)/bin/minikcm $(GO) test -count=1 -timeout 3h -v -run TestHunt ./test/hunt/operators -args -hunt -operator '$(OPERATOR)' -budget '$(or $(BUDGET),5m)'
+
 UPSTREAM_PROGRAMS = bin/upstream/kube-apiserver bin/upstream/kube-controller-manager bin/upstream/kube-scheduler bin/upstream/etcd bin/upstream/kwok
 KWOK ?= v0.8.0
 

@@ -11,12 +11,14 @@ import (
 	"net/url"
 	"sync"
 
+	"k8s.io/apimachinery/pkg/util/httpstream"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/client-go/util/cert"
 
 	"minikcm.dev/minikcm"
+	"minikcm.dev/minikcm/internal/auth"
 )
 
 // certificate is used by all fronts of a hunt.
@@ -45,13 +47,16 @@ type front struct {
 
 // newFront serves the cluster to a life of the operator, as user.
 func newFront(cluster *minikcm.Cluster, life *life, user string, c *certificate) (*front, error) {
-	config := cluster.ConfigFor(user, "system:masters")
+	config := cluster.ConfigFor(user, auth.GroupMasters)
 	next, err := rest.TransportFor(config)
 	if err != nil {
 		return nil, err
 	}
 	base, _, err := rest.DefaultServerUrlFor(config)
 	if err != nil {
+		return nil, err
+	}
+	if next, err = newUpgrading(cluster, user, next); err != nil {
 		return nil, err
 	}
 	listener, err := new(net.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:0")
@@ -81,6 +86,32 @@ func newFront(cluster *minikcm.Cluster, life *life, user string, c *certificate)
 	f.served.Go(func() { _ = f.server.ServeTLS(listener, "", "") }) // it ends with close
 	f.kubeconfig, err = kubeconfigFor("https://"+listener.Addr().String(), c.pem)
 	return f, err
+}
+
+// upgrading passes requests on, over the cluster's socket if they upgrade their connection: a client in the process cannot.
+type upgrading struct {
+	next, socket http.RoundTripper
+	host         string
+}
+
+func newUpgrading(cluster *minikcm.Cluster, user string, next http.RoundTripper) (*upgrading, error) {
+	config, err := cluster.HTTPSConfig()
+	if err != nil {
+		return nil, err
+	}
+	config.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: []string{auth.GroupMasters}}
+	config.NextProtos = []string{"http/1.1"}
+	socket, err := rest.TransportFor(config)
+	return &upgrading{next: next, socket: socket, host: cluster.Address()}, err
+}
+
+func (u *upgrading) RoundTrip(req *http.Request) (*http.Response, error) {
+	if !httpstream.IsUpgradeRequest(req) {
+		return u.next.RoundTrip(req)
+	}
+	req = req.Clone(req.Context())
+	req.URL.Scheme, req.URL.Host = "https", u.host
+	return u.socket.RoundTrip(req)
 }
 
 // close ends the connections of the life.

@@ -101,7 +101,7 @@ func (h *hunter) learn() error {
 	h.base = runs[0]
 	for _, run := range runs {
 		if run != nil && run.failure != "" {
-			return fmt.Errorf("the undisturbed run fails: %s%s", run.failure, indented(tail(run.calls)))
+			return fmt.Errorf("the undisturbed run fails: %s%s", run.failure, lastWrites(run.calls))
 		}
 	}
 	if i, differ := firstDifference(runs[0].calls, runs[1].calls); differ && h.exact {

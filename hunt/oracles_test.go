@@ -63,3 +63,29 @@ func TestFailing(t *testing.T) {
 		t.Errorf("the findings differ (-want +got):\n%s", diff)
 	}
 }
+
+// A report goes on with what follows the disturbed write in the undisturbed run, and is missing in the disturbed one.
+func TestFirstDivergence(t *testing.T) {
+	t.Parallel()
+	call := func(name string, code int, what string) Call {
+		return Call{Point: Point{Verb: "update", Resource: "pods", Name: name, Nth: 1}, Code: code, What: what}
+	}
+	base := []Call{call("early", 200, ""), call("refused", 409, ""), call("a", 200, ""), call("refused, too", 409, ""), call("b", 200, ""), call("c", 200, "")}
+	for name, test := range map[string]struct {
+		disturbed []Call
+		want      int
+	}{
+		"the next write":   {[]Call{call("a", 200, "crash"), call("c", 200, "")}, 4},
+		"it fails":         {[]Call{call("early", 200, ""), call("a", 200, "crash"), call("b", 500, ""), call("c", 200, "")}, 4},
+		"the write itself": {[]Call{call("a", 0, "crash"), call("b", 200, ""), call("c", 200, "")}, 2},
+		"all":              {[]Call{call("a", 200, "crash"), call("b", 200, ""), call("c", 200, "")}, -1},
+	} {
+		i, differ := firstDivergence(test.disturbed, base)
+		if !differ {
+			i = -1
+		}
+		if i != test.want {
+			t.Errorf("%s: it goes on with call %d, want %d", name, i, test.want)
+		}
+	}
+}

@@ -95,8 +95,11 @@ func (l *lastLog) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// maxLogLines is how many lines a report has of a log.
-const maxLogLines = 10
+const (
+	// maxLogLines is how many lines a report has of a log, and maxLogLine caps the bytes of each.
+	maxLogLines = 10
+	maxLogLine  = 400
+)
 
 // lines returns the last lines, indented; a sentence if there are none.
 func (l *lastLog) lines() string {
@@ -107,7 +110,13 @@ func (l *lastLog) lines() string {
 		return " It printed nothing."
 	}
 	lines := strings.Split(text, "\n")
-	return " Its last lines:\n    " + strings.Join(lines[max(len(lines)-maxLogLines, 0):], "\n    ")
+	lines = lines[max(len(lines)-maxLogLines, 0):]
+	for i, line := range lines {
+		if len(line) > maxLogLine {
+			lines[i] = strings.ToValidUTF8(line[:maxLogLine], "") + "…"
+		}
+	}
+	return " Its last lines:\n    " + strings.Join(lines, "\n    ")
 }
 
 // panicked returns the line with which a Go program has ended in a panic; empty if there is none.

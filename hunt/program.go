@@ -52,7 +52,7 @@ func (r *program) run(ctx context.Context) (err error) {
 		return err
 	}
 	options.Clock = minikcm.ClockOptions{Mode: clock.ModeVirtual, Speed: r.binary.Speed, Start: options.Clock.Start}
-	options.Seed, options.Security.Identity = r.seed, r.identity
+	options.Seed, options.Security.Identity, options.API.NoHTTPS = r.seed, r.identity, false // for exec
 	for _, change := range r.hunter.cluster {
 		change(&options)
 	}

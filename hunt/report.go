@@ -2,6 +2,7 @@ package hunt
 
 import (
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 )
@@ -131,10 +132,18 @@ func (h *hunter) ending(v verdict) string {
 	return b.String()
 }
 
-// firstDivergence returns the number of the first undisturbed call that the disturbed run does not make.
+// firstDivergence returns the number of the first successful undisturbed call, from the first disturbed one on, that the disturbed run does
+// not make.
 func firstDivergence(disturbed, base []Call) (i int, differ bool) {
-	for i, call := range base {
-		if !slices.ContainsFunc(disturbed, func(other Call) bool { return other.Point == call.Point && other.Code != 0 && other.Code < 400 }) {
+	from := 0
+	if met := slices.IndexFunc(disturbed, func(c Call) bool { return c.What != "" && c.Point != (Point{}) }); met >= 0 {
+		from = max(slices.IndexFunc(base, func(c Call) bool { return c.Point == disturbed[met].Point }), 0)
+	}
+	for i := from; i < len(base); i++ {
+		call := base[i]
+		if call.Code < http.StatusBadRequest && !slices.ContainsFunc(disturbed, func(other Call) bool {
+			return other.Point == call.Point && other.Code != 0 && other.Code < http.StatusBadRequest
+		}) {
 			return i, true
 		}
 	}
@@ -152,7 +161,13 @@ func around(calls []Call, i int) []Call {
 	return calls[begin:min(begin+maxCalls, len(calls))]
 }
 
-func tail(calls []Call) []Call { return calls[max(len(calls)-10, 0):] }
+// lastWrites returns the end of a run that failed; empty if the operator has not written.
+func lastWrites(calls []Call) string {
+	if len(calls) == 0 {
+		return ""
+	}
+	return "\n  The operator's last writes:" + indented(calls[max(len(calls)-10, 0):])
+}
 
 func indented(calls []Call) string {
 	if len(calls) == 0 {

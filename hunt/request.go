@@ -14,8 +14,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/httpstream"
 	"k8s.io/apimachinery/pkg/util/sets"
 	apirequest "k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
 
 	"minikcm.dev/minikcm/internal/envelope"
 )
@@ -55,7 +57,17 @@ func readRequest(req *http.Request) (a asked, ok bool) {
 
 // isPoint reports whether the request is a write at which disturbances happen.
 func (a *asked) isPoint(req *http.Request) bool {
-	return slices.Contains(writing, a.Verb) && !slices.Contains(unnoticed, a.collection) && !req.URL.Query().Has("dryRun") && a.Subresource != "token"
+	return slices.Contains(writing, a.Verb) && !slices.Contains(unnoticed, a.collection) && !req.URL.Query().Has("dryRun") && a.Subresource != "token" &&
+		!httpstream.IsUpgradeRequest(req) && !a.elects(req)
+}
+
+// elects reports whether the request writes a lock of an election of leaders as client-go had them before Leases.
+func (a *asked) elects(req *http.Request) bool {
+	if a.collection != "configmaps" && a.collection != "endpoints" || a.Verb != "create" && a.Verb != "update" {
+		return false
+	}
+	meta, err := bodyMeta(req)
+	return err == nil && meta.Annotations[resourcelock.LeaderElectionRecordAnnotationKey] != ""
 }
 
 // point returns the point of a write, without its number.

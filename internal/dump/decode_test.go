@@ -64,6 +64,12 @@ func TestReadFolder(t *testing.T) {
 	if d.Len() != 3 || !d.HasNodes() || nameOf(d.objects[0]) != "node/a" || nameOf(d.objects[2]) != "pod/in" {
 		t.Errorf("got %d objects, the first is %s", d.Len(), nameOf(d.objects[0]))
 	}
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(filepath.Join(dir, "a"), link); err == nil { // it needs rights on Windows
+		if d, err := Read([]string{link}, nil); err != nil || d.Len() != 1 {
+			t.Errorf("a link to a folder: %v", err)
+		}
+	}
 	for path, want := range map[string]string{
 		filepath.Join(dir, "none"): " does not exist", filepath.Join(dir, "logs.txt"): "document 1: ", t.TempDir(): " contains no objects",
 	} {

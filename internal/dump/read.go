@@ -34,7 +34,7 @@ func Read(paths []string, in io.Reader) (*Dump, error) {
 		}
 	}
 	if len(r.dump.objects) == 0 {
-		return nil, fmt.Errorf("%s contains no objects: write a dump with \"kubectl get all,configmaps,secrets -A -o yaml\"", joined(paths))
+		return nil, fmt.Errorf("%s contains no objects in .yaml, .yml or .json files: write a dump with \"kubectl get all,configmaps,secrets -A -o yaml\"", joined(paths))
 	}
 	return r.dump, nil
 }
@@ -66,6 +66,9 @@ func (r *reader) path(path string) error {
 		return fmt.Errorf("reading a dump: %w", err)
 	case !info.IsDir():
 		return r.file(path)
+	}
+	if path, err = filepath.EvalSymlinks(path); err != nil { // WalkDir follows none
+		return fmt.Errorf("reading a dump: %w", err)
 	}
 	return filepath.WalkDir(path, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
