@@ -18,8 +18,9 @@ import (
 )
 
 // ByReference lets a server in the same process pass its own decoded objects to the informers
-// of NewForConfig. Other servers send encoded objects, as always. Handlers and readers of
-// listers must not modify the objects: they share their content with the server's cache.
+// of NewForConfig. Other servers send encoded objects, as always. Handlers, transforms and readers of
+// listers must not modify the objects: all informers share them, and their content is the server's.
+// They have no managed fields, as by WithoutManagedFields.
 func ByReference() Option { return func(o *options) { o.byReference = true } }
 
 // referrer makes informers whose watches accept references.

@@ -266,7 +266,7 @@ func (e *eventEncoder) append(buf []byte, event *watchcache.Event) ([]byte, erro
 	var err error
 	switch {
 	case e.references != nil:
-		object = e.references.Put(e.shared(event.Entry.Object()))
+		object = e.references.Put(event.Entry.Shared(e.form, e.shared))
 	case e.headersNeeded:
 		e.headersNeeded = false
 		object, err = e.headers(event.Entry.Object())
@@ -281,12 +281,15 @@ func (e *eventEncoder) append(buf []byte, event *watchcache.Event) ([]byte, erro
 	return codec.AppendWatchFrame(buf, e.rq.Target.Media, event.Type, object)
 }
 
-// shared returns a stored object for a client in this process: a copy of its own, as decoding
-// would make one, whose content is the stored object's. The client's informer removes the
-// managed fields of the copy.
+// shared returns a stored object for the clients in this process that take references: without
+// managed fields, which they do not keep, and without its kind, as decoding would leave it. Its
+// content is the stored object's.
 func (e *eventEncoder) shared(stored runtime.Object) runtime.Object {
 	obj := storage.Shallow(e.rq.FromStored(stored))
 	obj.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
+	if m, ok := obj.(metav1.Object); ok {
+		m.SetManagedFields(nil)
+	}
 	return obj
 }
 

@@ -86,6 +86,9 @@ func (c *Cache) apply(ch *change) {
 		return // deleted twice within one revision: no watcher has seen it
 	}
 	ch.previous = previous
+	if previous != nil {
+		previous.replace()
+	}
 	if ch.entry == nil {
 		c.snapshot.remove(previous.Key)
 	} else {

@@ -27,6 +27,15 @@ type Entry struct {
 	size      int // bytes of the stored value
 	encodings atomic.Pointer[encoding]
 	encoding  sync.Mutex // held while an encoding is being made
+
+	shared   atomic.Pointer[sharedForm]
+	replaced atomic.Bool
+}
+
+// sharedForm is the object of an entry in a form that receivers in this process share.
+type sharedForm struct {
+	form   string
+	object runtime.Object
 }
 
 // packed is an object that is kept as it is stored (Config.Packed).
@@ -94,6 +103,34 @@ func (e *Entry) Encoded(form string, encode func(runtime.Object) ([]byte, error)
 	}
 	e.encodings.Store(&encoding{form: form, bytes: bytes, next: first})
 	return bytes, nil
+}
+
+// Shared returns the object converted by form, which has a name; the result must not be modified.
+// While the entry is the newest of its key, all calls for one form return the same object.
+func (e *Entry) Shared(name string, form func(runtime.Object) runtime.Object) runtime.Object {
+	if e.packed != nil || e.replaced.Load() {
+		return form(e.Object())
+	}
+	if s := e.shared.Load(); s != nil && s.form == name {
+		return s.object
+	}
+	made := &sharedForm{form: name, object: form(e.Object())}
+	if !e.shared.CompareAndSwap(nil, made) {
+		if s := e.shared.Load(); s != nil && s.form == name {
+			return s.object
+		}
+	}
+	if e.replaced.Load() {
+		e.shared.Store(nil)
+	}
+	return made.object
+}
+
+// replace notes that the key has a newer state. A watch that begins in the past may still need the
+// entry; it does not keep the shared form for that.
+func (e *Entry) replace() {
+	e.replaced.Store(true)
+	e.shared.Store(nil)
 }
 
 func find(e *encoding, form string) *encoding {

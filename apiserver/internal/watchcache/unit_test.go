@@ -45,6 +45,23 @@ func TestEncodedForgetsErrors(t *testing.T) {
 	}
 }
 
+// TestSharedUntilReplaced converts an entry once for all receivers of one form, as long as it is the newest.
+func TestSharedUntilReplaced(t *testing.T) {
+	entry := &Entry{object: newPod("a", "", "")}
+	form := runtime.Object.DeepCopyObject
+	first := entry.Shared("v1", form)
+	if entry.Shared("v1", form) != first {
+		t.Error("the form is made again")
+	}
+	if entry.Shared("v2", form) == first {
+		t.Error("another form is the same object")
+	}
+	entry.replace()
+	if second := entry.Shared("v1", form); second == first || entry.Shared("v1", form) == second {
+		t.Error("a replaced entry keeps its form")
+	}
+}
+
 func TestRing(t *testing.T) {
 	start := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 	for _, test := range []struct {
