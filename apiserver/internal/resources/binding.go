@@ -2,6 +2,8 @@ package resources
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -33,10 +35,11 @@ func podBinding() Subresource {
 		NamesParent:      true,
 		New:              func() runtime.Object { return &corev1.Binding{} },
 		UpdateAt:         writeIntoAt(bindPod),
+		Replaces:         true,
 	}
 }
 
-// bindPod assigns a pod to the binding's node.
+// bindPod assigns a pod to the binding's node. It replaces the maps and lists that it changes.
 func bindPod(pod *corev1.Pod, binding *corev1.Binding, now time.Time) error {
 	if errs := validation.Binding(binding); len(errs) > 0 {
 		return unclassified(errs)
@@ -82,34 +85,33 @@ func bindable(pod *corev1.Pod) error {
 	return nil
 }
 
-// merged adds the entries of from to into; overwrite applies to keys in both.
-func merged(into, from map[string]string, overwrite bool) map[string]string {
-	for k, v := range from {
-		if _, present := into[k]; present && !overwrite {
-			continue
-		}
-		if into == nil {
-			into = make(map[string]string, len(from))
-		}
-		into[k] = v
+// merged returns the entries of base and of more; overwrite applies to keys in both. Neither is modified.
+func merged(base, more map[string]string, overwrite bool) map[string]string {
+	if len(more) == 0 {
+		return base
 	}
-	return into
+	all := make(map[string]string, len(base)+len(more))
+	maps.Copy(all, base)
+	for k, v := range more {
+		if _, present := base[k]; !present || overwrite {
+			all[k] = v
+		}
+	}
+	return all
 }
 
-// setPodCondition sets a condition; the transition time changes only if the status
+// setPodCondition sets a condition in a new list; the transition time changes only if the status
 // does.
 func setPodCondition(status *corev1.PodStatus, condition corev1.PodCondition, now time.Time) {
 	condition.LastTransitionTime = metav1.NewTime(now.Truncate(time.Second))
-	for i := range status.Conditions {
-		c := &status.Conditions[i]
-		if c.Type != condition.Type {
-			continue
-		}
-		if c.Status == condition.Status {
-			condition.LastTransitionTime = c.LastTransitionTime
-		}
-		*c = condition
+	i := slices.IndexFunc(status.Conditions, func(c corev1.PodCondition) bool { return c.Type == condition.Type })
+	if i < 0 {
+		status.Conditions = append(slices.Clip(status.Conditions), condition)
 		return
 	}
-	status.Conditions = append(status.Conditions, condition)
+	if old := status.Conditions[i]; old.Status == condition.Status {
+		condition.LastTransitionTime = old.LastTransitionTime
+	}
+	status.Conditions = slices.Clone(status.Conditions)
+	status.Conditions[i] = condition
 }

@@ -271,6 +271,9 @@ type Subresource struct {
 	// UpdateAt is Update for a subresource that writes times. A row sets at most one of the
 	// two; without either, the subresource is handled outside the table.
 	UpdateAt func(parent, sub runtime.Object, now time.Time) error
+	// Replaces reports that Update or UpdateAt sets fields of the parent and leaves what is behind their
+	// pointers, maps and slices as it is: the parent then shares that with the stored object.
+	Replaces bool
 	// Replicas is the path of the field that a scale sets in its parent. It is nil for
 	// subresources that are not scales.
 	Replicas []string

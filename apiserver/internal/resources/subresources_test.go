@@ -67,6 +67,33 @@ func TestBinding(t *testing.T) {
 	}
 }
 
+// TestBindingReplaces binds a shallow copy of a pod: the pod itself stays as it is.
+func TestBindingReplaces(t *testing.T) {
+	sub := rowOf(t, "", "v1", "Pod").Subresource("binding")
+	if !sub.Replaces {
+		t.Fatal("a binding does not replace what it changes")
+	}
+	stored := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: "a", Labels: map[string]string{"app": "web"}, Annotations: map[string]string{"a": "1"}},
+		Status:     corev1.PodStatus{Conditions: append(make([]corev1.PodCondition, 0, 4), corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionFalse})},
+	}
+	before := stored.DeepCopy()
+	bound := *stored
+	binding := &corev1.Binding{
+		ObjectMeta: metav1.ObjectMeta{Name: "a", Labels: map[string]string{"zone": "x"}, Annotations: map[string]string{"a": "2"}},
+		Target:     corev1.ObjectReference{Kind: "Node", Name: "node-0"},
+	}
+	if err := sub.WriteInto(&bound, binding, noon); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(before, stored); diff != "" {
+		t.Errorf("the stored pod changed:\n%s", diff)
+	}
+	if bound.Annotations["a"] != "2" || bound.Labels["zone"] != "x" || bound.Status.Conditions[0].Status != corev1.ConditionTrue {
+		t.Errorf("bound: %v", bound)
+	}
+}
+
 func TestScale(t *testing.T) {
 	sub := rowOf(t, "apps", "v1", "Deployment").Subresource("scale")
 	replicas := int32(3)

@@ -64,7 +64,7 @@ func (rq *Call) admitSubresource(ctx context.Context, sent runtime.Object, dryRu
 // changeParent applies the body of a subresource create, which has been admitted, to the parent.
 func (rq *Call) changeParent(ctx context.Context, sent runtime.Object, dryRun bool) error {
 	change := func(stored runtime.Object) (runtime.Object, error) {
-		parent := rq.FromStored(stored).DeepCopyObject()
+		parent := rq.copyForSub(rq.FromStored(stored))
 		if err := rq.Sub.WriteInto(parent, sent, rq.backend.Clock.Now()); err != nil {
 			return nil, err
 		}
@@ -78,6 +78,14 @@ func (rq *Call) changeParent(ctx context.Context, sent runtime.Object, dryRun bo
 		rq.RecordWrite(result)
 	}
 	return nil
+}
+
+// copyForSub returns a copy of a stored object into which the subresource is written.
+func (rq *Call) copyForSub(stored runtime.Object) runtime.Object {
+	if rq.Sub.Replaces {
+		return storage.Shallow(stored)
+	}
+	return stored.DeepCopyObject()
 }
 
 // deleteParent deletes the parent of a created subresource (an eviction).
