@@ -67,7 +67,7 @@ func diff(old, obj runtime.Object) []Change {
 		}
 		w := &walk{}
 		w.any(a.UnstructuredContent(), b.UnstructuredContent())
-		return w.found
+		return w.changes()
 	}
 	a, b := reflect.ValueOf(old), reflect.ValueOf(obj)
 	if a.Type() != b.Type() || a.Kind() != reflect.Pointer {
@@ -75,19 +75,29 @@ func diff(old, obj runtime.Object) []Change {
 	}
 	w := &walk{}
 	w.values(a.Elem(), b.Elem())
-	return w.found
+	return w.changes()
 }
 
 // walk is one comparison.
 type walk struct {
 	path  []string
-	found []Change
+	found [maxChanges]Change
+	count int
 }
 
 func (w *walk) add(from, to string) {
-	if len(w.found) < maxChanges && from != to {
-		w.found = append(w.found, Change{Path: joined(w.path), From: from, To: to})
+	if w.count < maxChanges && from != to {
+		w.found[w.count] = Change{Path: joined(w.path), From: from, To: to}
+		w.count++
 	}
+}
+
+// changes returns the differences, in a slice without spare room: the log keeps it.
+func (w *walk) changes() []Change {
+	if w.count == 0 {
+		return nil
+	}
+	return slices.Clone(w.found[:w.count])
 }
 
 // joined joins names with dots, except before brackets.
@@ -103,7 +113,7 @@ func joined(path []string) string {
 }
 
 func (w *walk) within(name string, look func()) {
-	if len(w.found) == maxChanges || slices.Contains(ignored, name) {
+	if w.count == maxChanges || slices.Contains(ignored, name) {
 		return
 	}
 	w.path = append(w.path, name)
@@ -164,7 +174,7 @@ func (w *walk) structs(a, b reflect.Value) {
 			w.values(a.Field(f.index), b.Field(f.index))
 			continue
 		}
-		if len(w.found) == maxChanges {
+		if w.count == maxChanges {
 			return
 		}
 		w.path = append(w.path, f.name)

@@ -2,7 +2,6 @@ package writerecord
 
 import (
 	"cmp"
-	"reflect"
 	"slices"
 	"sync"
 	"time"
@@ -52,10 +51,8 @@ type Write struct {
 // Log is a bounded write record. It is safe for concurrent use.
 type Log struct {
 	mu        sync.Mutex
-	capacity  int
-	ring      []Write
+	ring      ring
 	total     int64
-	bytes     int64 // of ring, estimated
 	observers map[int]func(*Write)
 	objects   map[int]ObjectObserver
 	nextID    int
@@ -75,7 +72,7 @@ func NewLog(capacity int) *Log {
 	if capacity <= 0 {
 		capacity = DefaultCapacity
 	}
-	return &Log{capacity: capacity, refusals: NewRefusals(capacity)}
+	return &Log{ring: ring{capacity: capacity}, refusals: NewRefusals(capacity)}
 }
 
 // Refusals returns the record of the requests that were refused.
@@ -95,14 +92,7 @@ func (l *Log) Add(w Write, old, obj runtime.Object) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.bytes += w.size()
-	if len(l.ring) < l.capacity {
-		l.ring = append(l.ring, w)
-	} else {
-		oldest := &l.ring[l.total%int64(l.capacity)]
-		l.bytes -= oldest.size()
-		*oldest = w
-	}
+	l.ring.add(&w)
 	l.total++
 	if len(l.observers)+len(l.objects) > 0 {
 		l.show(w, old, obj)
@@ -161,14 +151,10 @@ func (l *Log) Writes(match func(*Write) bool) []Write {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var out []Write
-	start := 0
-	if len(l.ring) == l.capacity {
-		start = int(l.total % int64(l.capacity))
-	}
-	for i := range l.ring {
-		w := &l.ring[(start+i)%len(l.ring)]
-		if match == nil || match(w) {
-			out = append(out, *w)
+	var w Write
+	for i := range l.ring.count {
+		if w = l.ring.at(i).write(); match == nil || match(&w) {
+			out = append(out, w)
 		}
 	}
 	return out
@@ -201,35 +187,15 @@ func (l *Log) Since(revision int64, match func(*Write) bool) []Write {
 func (l *Log) Size() (writes int, bytes int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return len(l.ring), l.bytes
+	return l.ring.count, l.ring.bytes
 }
 
 // Capacity returns how many writes the log keeps.
-func (l *Log) Capacity() int { return l.capacity }
-
-// The sizes of the structs that a Write consists of, without texts.
-var (
-	writeSize  = int64(reflect.TypeFor[Write]().Size())
-	changeSize = int64(reflect.TypeFor[Change]().Size())
-	ownerSize  = int64(reflect.TypeFor[Owner]().Size())
-)
-
-// size returns the bytes of memory of a write, as if it shared no text.
-func (w *Write) size() int64 {
-	n := writeSize + int64(len(w.Actor)+len(w.UserAgent)+len(w.Namespace)+len(w.Name)+len(w.UID)) + 8*int64(len(w.Causes))
-	if w.Controller != nil {
-		n += ownerSize
-	}
-	for i := range w.Changes {
-		c := &w.Changes[i]
-		n += changeSize + int64(len(c.Path)+len(c.From)+len(c.To))
-	}
-	return n
-}
+func (l *Log) Capacity() int { return l.ring.capacity }
 
 // Forgotten returns the number of writes that the log has dropped.
 func (l *Log) Forgotten() int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.total - int64(len(l.ring))
+	return l.total - int64(l.ring.count)
 }
