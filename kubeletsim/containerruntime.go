@@ -57,6 +57,13 @@ func (e *podEntry) annotate(pod *corev1.Pod) *corev1.Pod {
 	return e.seen
 }
 
+// forgetAnnotated drops what annotate keeps, so that a pod at rest takes no memory for it. The next reader makes it again.
+func (e *podEntry) forgetAnnotated() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.seen, e.seenOf = nil, nil
+}
+
 // Occur passes an occurrence to the pod's worker, and queues the pod.
 func (e *podEntry) Occur(f lifecycle.Occurrence) {
 	e.occur(f)

@@ -85,7 +85,7 @@ type podEntry struct {
 	images *images.Profiles
 	stale  atomic.Bool
 	// seen is pod with the annotations of its images at the change seenAt of these, for readers; it is of the pod seenOf. Nil: there
-	// was no reader.
+	// was no reader since the last sync.
 	seen, seenOf *corev1.Pod
 	seenAt       uint64
 	// stores means that the pod's containers have written files, and it has limits for that.

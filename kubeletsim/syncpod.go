@@ -85,6 +85,7 @@ func (k *podWorker) syncPod(ctx context.Context, key key) error {
 	if n.AddImages(out.Images, k.opts.Clock.Now()) {
 		k.loop.Add(pressureKey(n.Name))
 	}
+	e.forgetAnnotated()
 	settled, err := k.syncStatus(ctx, e, pod, n)
 	k.report(n, pod, out.Events)
 	if ctx.Err() != nil {
