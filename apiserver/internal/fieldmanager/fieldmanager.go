@@ -31,6 +31,8 @@ type Managers struct {
 
 	mu       sync.Mutex
 	managers map[managerKey]*managedfields.FieldManager
+
+	empty sync.Map // of *resources.Resource: an empty object
 }
 
 type managerKey struct {
@@ -125,17 +127,28 @@ type Write struct {
 
 // TrackCreate records the owner of a new object's fields.
 func (f *Managers) TrackCreate(w *Write, obj runtime.Object) (runtime.Object, error) {
-	live := w.Row.New()
-	if f.trackFast(w, obj, live) {
+	if isPlanned(w.Row) && f.trackFast(w, obj, f.emptyOf(w.Row)) {
 		return obj, nil
 	}
-	return f.trackByLibrary(w, obj, live)
+	return f.trackByLibrary(w, obj, w.Row.New())
+}
+
+// isPlanned reports whether the tracker has plans for the row's type.
+func isPlanned(row *resources.Resource) bool { return row.FieldManager == nil && !row.Custom }
+
+// emptyOf returns an empty object of a row, which must not be modified.
+func (f *Managers) emptyOf(row *resources.Resource) runtime.Object {
+	if known, ok := f.empty.Load(row); ok {
+		return known.(runtime.Object)
+	}
+	known, _ := f.empty.LoadOrStore(row, row.New())
+	return known.(runtime.Object)
 }
 
 // TrackUpdate records the owner of the fields that an update changed. An object without
 // managed fields stays without, as upstream objects that predate the feature.
 func (f *Managers) TrackUpdate(w *Write, obj, old runtime.Object) (runtime.Object, error) {
-	if f.trackFast(w, obj, old) {
+	if isPlanned(w.Row) && f.trackFast(w, obj, old) {
 		return obj, nil
 	}
 	return f.trackByLibrary(w, obj, old.DeepCopyObject())
@@ -153,9 +166,6 @@ func (f *Managers) trackByLibrary(w *Write, obj, live runtime.Object) (runtime.O
 // possible. If the client sends managed fields other than the stored ones, the library
 // must handle them.
 func (f *Managers) trackFast(w *Write, obj, live runtime.Object) bool {
-	if w.Row.FieldManager != nil || w.Row.Custom {
-		return false
-	}
 	m, err := meta.Accessor(obj)
 	if err != nil {
 		return false

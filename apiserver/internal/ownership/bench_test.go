@@ -68,7 +68,7 @@ func BenchmarkTrack(b *testing.B) {
 		})
 		version := fieldpath.APIVersion("v1")
 		m, err := managedfields.NewDefaultFieldManager(converter(), scheme.Scheme, scheme.Scheme, scheme.Scheme, kind, kind.GroupVersion(), w.Subresource,
-			map[fieldpath.APIVersion]fieldpath.Filter{version: fieldpath.NewExcludeSetFilter(fieldpath.NewSet(fieldpath.MakePathOrDie(w.Ignored)))})
+			map[fieldpath.APIVersion]fieldpath.Filter{version: fieldpath.NewExcludeSetFilter(fieldpath.NewSet(fieldpath.MakePathOrDie(w.Ignored[0])))})
 		if err != nil {
 			b.Fatal(err)
 		}

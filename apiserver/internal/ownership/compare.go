@@ -102,7 +102,7 @@ func (n *node) leaf(l, r operand) (d difference, err error) {
 
 // compare returns the differences of r from l, at least one of which is present. It
 // follows structured-merge-diff's Compare.
-func (n *node) compare(l, r operand) (d difference, err error) {
+func (n *node) compare(c *comparison, l, r operand) (d difference, err error) {
 	switch n.sort {
 	case unknown:
 		return d, errUnplanned
@@ -110,17 +110,17 @@ func (n *node) compare(l, r operand) (d difference, err error) {
 		if n.atomic || n.hasNothing(l) && n.hasNothing(r) {
 			return n.leaf(l, r)
 		}
-		err = n.compareFields(l, r, &d)
+		err = n.compareFields(c, l, r, &d)
 	case mapping:
 		if n.atomic || length(l) == 0 && length(r) == 0 {
 			return n.leaf(l, r)
 		}
-		err = n.compareKeys(l, r, &d)
+		err = n.compareKeys(c, l, r, &d)
 	case list:
 		if n.atomic || length(l) == 0 && length(r) == 0 {
 			return n.leaf(l, r)
 		}
-		err = n.compareItems(l, r, &d)
+		err = n.compareItems(c, l, r, &d)
 	default:
 		return n.leaf(l, r)
 	}
@@ -148,35 +148,25 @@ func length(o operand) int {
 	return o.v.Len()
 }
 
-// add adds the differences beneath name.
-func (d *difference) add(name string, found difference) {
-	if !found.taken.isEmpty() {
-		found.taken.name = name
-		d.taken.sub = append(d.taken.sub, found.taken)
-	}
-	if !found.removed.isEmpty() {
-		found.removed.name = name
-		d.removed.sub = append(d.removed.sub, found.removed)
-	}
-}
-
-func (n *node) compareFields(l, r operand, d *difference) error {
+func (n *node) compareFields(c *comparison, l, r operand, d *difference) error {
+	begin := c.begin()
 	for i := range n.fields {
 		f := &n.fields[i]
 		fl, fr := f.in(l), f.in(r)
 		if !fl.present && !fr.present {
 			continue
 		}
-		found, err := f.node.compare(fl, fr)
+		found, err := f.node.compare(c, fl, fr)
 		if err != nil {
 			return err
 		}
-		d.add(f.entry, found)
+		c.add(f.entry, found)
 	}
+	c.end(begin, d)
 	return nil
 }
 
-func (n *node) compareKeys(l, r operand, d *difference) error {
+func (n *node) compareKeys(c *comparison, l, r operand, d *difference) error {
 	var keys []string
 	for _, o := range []operand{l, r} {
 		if o.has() {
@@ -186,13 +176,15 @@ func (n *node) compareKeys(l, r operand, d *difference) error {
 		}
 	}
 	slices.Sort(keys)
+	begin := c.begin()
 	for _, key := range slices.Compact(keys) {
-		found, err := n.elem.compare(n.at(l, key), n.at(r, key))
+		found, err := n.elem.compare(c, n.at(l, key), n.at(r, key))
 		if err != nil {
 			return err
 		}
-		d.add("f:"+key, found)
+		c.add("f:"+key, found)
 	}
+	c.end(begin, d)
 	return nil
 }
 
@@ -217,7 +209,7 @@ type item struct {
 	l, r operand
 }
 
-func (n *node) compareItems(l, r operand, d *difference) error {
+func (n *node) compareItems(c *comparison, l, r operand, d *difference) error {
 	items, err := n.items(nil, l, false)
 	if err != nil {
 		return err
@@ -226,13 +218,15 @@ func (n *node) compareItems(l, r operand, d *difference) error {
 		return err
 	}
 	slices.SortFunc(items, func(a, b item) int { return strings.Compare(a.name, b.name) })
+	begin := c.begin()
 	for i := range items {
-		found, err := n.elem.compare(items[i].l, items[i].r)
+		found, err := n.elem.compare(c, items[i].l, items[i].r)
 		if err != nil {
 			return err
 		}
-		d.add(items[i].name, found)
+		c.add(items[i].name, found)
 	}
+	c.end(begin, d)
 	return nil
 }
 

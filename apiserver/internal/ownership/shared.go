@@ -32,7 +32,7 @@ func (s *shared) fields(of set) *metav1.FieldsV1 {
 		return known
 	}
 	fields := &metav1.FieldsV1{}
-	fields.SetRawBytes(append([]byte(nil), s.buf...))
+	fields.SetRawBytes(s.buf) // which copies them
 	s.sets[key] = fields
 	return fields
 }

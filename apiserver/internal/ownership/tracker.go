@@ -52,7 +52,9 @@ func (t *Tracker) Track(w *Write) (managed []metav1.ManagedFieldsEntry, ok bool)
 		}
 	}
 	plan := t.plans.object(reflect.TypeOf(w.Live).Elem(), w.Ignored)
-	found, err := plan.compare(present(w.Live), present(w.New))
+	c := comparisons.Get().(*comparison)
+	defer c.recycle()
+	found, err := plan.compare(c, present(w.Live), present(w.New))
 	if err != nil {
 		return nil, false
 	}
