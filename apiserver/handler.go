@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"runtime/debug"
 	"slices"
+	"strings"
 
 	"github.com/gorilla/mux"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -35,7 +36,7 @@ func through(next http.Handler, filters ...filter) http.Handler {
 // newHandler builds the handler chain. Each filter passes a request on or responds itself, so a refused request meets
 // no later filter; only audited sees requests whose user is refused.
 func (s *Server) newHandler() http.Handler {
-	s.unlimited = through(s.newRouter(),
+	s.unlimited = through(s.pastRouter(s.newRouter()),
 		s.authorized, // what the user may do
 		s.faulted,    // faults that are injected
 	)
@@ -49,6 +50,19 @@ func (s *Server) newHandler() http.Handler {
 		s.impersonated,  // as whom
 		s.limited,       // by memory, and by its priority
 	)
+}
+
+// pastRouter serves what parsed has recognized as a request for a resource, as the router would do. That saves the two
+// copies of the request that the router makes for the variables of its path. Unusual paths are left to the router.
+func (s *Server) pastRouter(router http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		usual := r.URL.RawPath == "" && strings.HasPrefix(r.URL.Path, "/api") && !strings.Contains(r.URL.Path, "//")
+		if _, ok := request.InfoFrom(r.Context()); usual && ok && !s.aggregator.Serves(r) {
+			s.serveResource(w, r)
+			return
+		}
+		router.ServeHTTP(w, r)
+	})
 }
 
 // newRouter routes the requests that have passed the chain.
@@ -101,11 +115,14 @@ func withHeaders() filter {
 		if id == "" {
 			id = ids.next()
 		}
-		w.Header().Set("Audit-Id", id)
-		w.Header().Set("Cache-Control", "no-cache, private")
+		header := w.Header()
+		header["Audit-Id"], header["Cache-Control"] = []string{id}, notCached
 		next.ServeHTTP(w, r)
 	}
 }
+
+// notCached is the value of a header, shared by all responses.
+var notCached = []string{"no-cache, private"}
 
 // recovered responds with an internal error where next panics.
 func (s *Server) recovered(w http.ResponseWriter, r *http.Request, next http.Handler) {

@@ -31,6 +31,7 @@ type Client struct {
 	next   http.RoundTripper
 	base   url.URL // with the path that precedes /api and /apis
 	header http.Header
+	blank  http.Request // what all requests have in common
 }
 
 // Object is an object with a protobuf form.
@@ -87,9 +88,11 @@ func NewForConfig(config *rest.Config) (kubernetes.Interface, error) {
 	if accept == "" {
 		accept = runtime.ContentTypeProtobuf + ",application/json"
 	}
-	return clientset{slow, &Client{next: next, base: url.URL{Scheme: base.Scheme, Host: base.Host, Path: strings.TrimSuffix(base.Path, "/")}, header: http.Header{
-		"Accept": {accept}, "Content-Type": {runtime.ContentTypeProtobuf}, "User-Agent": {shared.UserAgent},
-	}}}, nil
+	return clientset{slow, &Client{
+		next: next, base: url.URL{Scheme: base.Scheme, Host: base.Host, Path: strings.TrimSuffix(base.Path, "/")},
+		header: http.Header{"Accept": {accept}, "Content-Type": {runtime.ContentTypeProtobuf}, "User-Agent": {shared.UserAgent}},
+		blank:  http.Request{Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1},
+	}}, nil
 }
 
 // Of returns the client of a clientset that NewForConfig has made; nil if its requests go through client-go alone.
@@ -163,9 +166,8 @@ func (c *Client) request(ctx context.Context, r *Request) (*http.Request, error)
 	}
 	target := c.base
 	target.Path, target.RawQuery = where, r.Query
-	req := (&http.Request{
-		Method: r.Method, URL: &target, Host: target.Host, Header: header, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-	}).WithContext(ctx)
+	req := c.blank.WithContext(ctx)
+	req.Method, req.URL, req.Host, req.Header = r.Method, &target, target.Host, header
 	if len(body) > 0 {
 		req.ContentLength = int64(len(body))
 		req.Body = io.NopCloser(bytes.NewReader(body))

@@ -36,10 +36,16 @@ func readOptions[T any](query url.Values, convert func(*url.Values, *T, conversi
 }
 
 func (rq *Request) CreateOptions() (*metav1.CreateOptions, error) {
+	if len(rq.Query) == 0 {
+		return &metav1.CreateOptions{}, nil
+	}
 	return readOptions(rq.Query, metav1.Convert_url_Values_To_v1_CreateOptions, "CreateOptions", metavalidation.ValidateCreateOptions)
 }
 
 func (rq *Request) UpdateOptions() (*metav1.UpdateOptions, error) {
+	if len(rq.Query) == 0 {
+		return &metav1.UpdateOptions{}, nil
+	}
 	return readOptions(rq.Query, metav1.Convert_url_Values_To_v1_UpdateOptions, "UpdateOptions", metavalidation.ValidateUpdateOptions)
 }
 
