@@ -4,6 +4,7 @@ import (
 	"flag"
 	"strconv"
 	"testing"
+	"time"
 )
 
 var (
@@ -29,6 +30,8 @@ func TestLarge(t *testing.T) {
 	if *largeNodes == 0 {
 		t.Skip("run with -args -nodes 1000 -pods 10000")
 	}
+	timeout = 15 * time.Minute // for a machine with two cores and other work
+	t.Cleanup(func() { timeout = time.Minute })
 	c := start(t, "--nodes", strconv.Itoa(*largeNodes))
 	p := c.open(1280, 720)
 	measure := func(what string) {

@@ -26,7 +26,7 @@ import (
 var screenshots = flag.String("screenshots", "", "save a picture of each view in this folder")
 
 // timeout bounds each wait for something that the page should show.
-const timeout = time.Minute
+var timeout = time.Minute
 
 var minikcm string
 

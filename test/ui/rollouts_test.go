@@ -43,13 +43,17 @@ func TestRollouts(t *testing.T) {
 
 	// A chart goes on while another one is looked at.
 	samples := `document.querySelectorAll(".u-legend .u-series").length`
-	p.until(samples + " === 5") // time, desired, available, two revisions
+	p.until(samples + " === 5") // time, desired, new and available, new, old
 	p.do(chromedp.Click(`//li/button[contains(., "Deployment/api")]`, chromedp.BySearch))
-	p.until(samples + " === 4")
+	p.until(`document.querySelector(".chart").getAttribute("aria-label").includes("new, available 3")`)
 	c.run("", "kubectl", "rollout", "undo", "deployment/web")
 	p.isIn("done", "Deployment/web")
 	p.do(chromedp.Click(`//li/button[contains(., "Deployment/web")]`, chromedp.BySearch))
-	p.until(`document.querySelector(".u-legend")?.innerText.includes("revision 2")`)
+	p.until(`document.querySelector(".chart").getAttribute("aria-label").includes("old 0")`)
+
+	// The chart begins before the page was opened, and two revisions are beside each other.
+	p.until(`[...document.querySelectorAll(".beside .del")].some(e => e.textContent.includes('cpu: "500"')) && [...document.querySelectorAll(".beside .ins")].some(e => e.textContent.includes('cpu: "100m"'))`)
+	p.save("rollouts-revisions")
 
 	// The other kinds.
 	c.run(`{"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": "db"}, "spec": {"replicas": 2, "selector": {"matchLabels": {"app": "db"}},

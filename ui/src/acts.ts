@@ -89,16 +89,20 @@ export interface Earlier {
   data?: unknown;
 }
 
-/** earlierOf returns the revisions that a workload can go back to, newest first, from its ReplicaSets or ControllerRevisions. */
-export function earlierOf(o: KubeObject, owned: KubeObject[]): Earlier[] {
+/** earlierOf returns the revisions that a workload can go back to, newest first. */
+export function earlierOf(o: { metadata: { uid: string } }, owned: KubeObject[]): Earlier[] {
+  return templatesOf(o, owned).slice(1); // the newest is the one that it has
+}
+
+/** templatesOf returns the revisions of a workload's template, newest first, from its ReplicaSets or ControllerRevisions. */
+export function templatesOf(o: { metadata: { uid: string } }, owned: KubeObject[]): Earlier[] {
   const mine = owned.filter((x) => x.metadata.ownerReferences?.some((r) => r.uid === o.metadata.uid));
   const images = (t: { spec?: { containers?: Container[] } } | undefined) => (t?.spec?.containers ?? []).map((c) => c.image).join(", ");
   const all = mine.map((x): Earlier => {
     if (x.data) return { revision: x.revision, images: images(x.data.spec?.template), template: x.data.spec?.template, data: x.data };
     return { revision: Number(x.metadata.annotations?.["deployment.kubernetes.io/revision"] ?? 0), images: images(x.spec?.template), template: x.spec?.template };
   });
-  const sorted = all.filter((e) => e.revision > 0).sort((a, b) => b.revision - a.revision);
-  return sorted.slice(1); // the newest is the one that it has
+  return all.filter((e) => e.revision > 0).sort((a, b) => b.revision - a.revision);
 }
 
 /** undo goes back to a revision as "kubectl rollout undo" does. */

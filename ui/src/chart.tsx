@@ -4,6 +4,7 @@ import "uplot.css";
 import type { Clock } from "./clock.ts";
 import { onTheme, palette } from "./colors.ts";
 import type { History } from "./history.ts";
+import { areas, stacked } from "./series.ts";
 import { clockTime } from "./words.ts";
 import { say } from "./language.ts";
 
@@ -23,8 +24,12 @@ export function Chart({ label, clock, history }: { label: string; clock: Clock; 
     const element = root.current!;
     let plot: uPlot | undefined;
     let names = "";
+    const now = () => stacked(history.names, history.until(clock.now()));
+    let own: (number | null)[][] = [];
     const make = () => {
       plot?.destroy();
+      const drawn = now();
+      own = drawn.own;
       const colors = palette(element);
       const line = { stroke: colors.dim, grid: { stroke: colors.line, width: 0.3 }, ticks: { stroke: colors.line, width: 0.5 } };
       plot = new uPlot(
@@ -34,10 +39,15 @@ export function Chart({ label, clock, history }: { label: string; clock: Clock; 
           axes: [{ ...line, space: timeSpace, incrs: timeSteps, values: (_u, at) => at.map((t) => clockTime(t)) }, { ...line, space: valueSpace }],
           series: [
             { label: say("timeAxis"), value: (_u, v) => (v == null ? "" : clockTime(v)) },
-            ...history.names.map((name, i) => ({ label: seriesName(name), stroke: colors.owners[i % colors.owners.length]!, width: 2, points: { show: false }, dash: /desired|target/.test(name) ? [6, 4] : undefined, paths: uPlot.paths.stepped!({ align: 1 }) })),
+            ...drawn.names.map((name, i) => {
+              const phase = areas[name];
+              const color = phase ? colors.phase[phase] : name === "desired" ? colors.text : colors.owners[i % colors.owners.length]!;
+              const value = (_u: uPlot, _v: number, series: number, at: number | null) => String((at == null ? own[series]?.at(-1) : own[series]?.[at]) ?? "");
+              return { label: seriesName(name), stroke: color, ...(phase ? { fill: mixed(color, colors.box), value } : {}), width: phase ? 1.5 : 2, points: { show: false }, dash: /desired|target/.test(name) ? [6, 4] : undefined, paths: uPlot.paths.stepped!({ align: 1 }) };
+            }),
           ],
         },
-        history.until(clock.now()) as uPlot.AlignedData,
+        drawn.data as uPlot.AlignedData,
         element,
       );
     };
@@ -48,7 +58,9 @@ export function Chart({ label, clock, history }: { label: string; clock: Clock; 
         names = history.names.join();
         make();
       } else {
-        plot?.setData(history.until(clock.now()) as uPlot.AlignedData);
+        const drawn = now();
+        own = drawn.own;
+        plot?.setData(drawn.data as uPlot.AlignedData);
       }
     };
     draw();
@@ -66,11 +78,16 @@ export function Chart({ label, clock, history }: { label: string; clock: Clock; 
   return <div class="chart" ref={root} role="img" aria-label={`${label}: ${summary}`} />;
 }
 
+/** mixed is a colour that is light on a ground, and hides what is below it. */
+function mixed(color: string, ground: string): string {
+  const parts = (c: string) => [1, 3, 5].map((i) => Number.parseInt(c.slice(i, i + 2), 16));
+  const under = parts(ground);
+  return `rgb(${parts(color).map((v, i) => Math.round(v * 0.55 + under[i]! * 0.45)).join(" ")})`;
+}
+
 /** seriesName is the name of a series in the page's language. */
 function seriesName(name: string): string {
-  if (name === "active" || name === "succeeded" || name === "failed" || name === "desired" || name === "available") return say(`series_${name}`);
-  const [, revision] = /^revision (\d+)$/.exec(name) ?? [];
-  if (revision) return say("revisionN", { revision });
+  if (name === "desired" || name === "active" || name === "succeeded" || name === "failed" || name === "newReady" || name === "newStarting" || name === "oldPods") return say(`series_${name}`);
   const [, target] = /^(.+) target$/.exec(name) ?? [];
   return target ? say("targetOf", { name: target }) : name;
 }

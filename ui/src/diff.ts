@@ -66,3 +66,30 @@ export function hunks(lines: DiffLine[], around = 3): Hunk[] {
   });
   return found;
 }
+
+/** Row is a line of two texts beside each other; a side that has no such line is undefined. */
+export interface Row {
+  left: string | undefined;
+  right: string | undefined;
+  same: boolean;
+}
+
+/** beside puts the lines of a difference beside each other: what was removed at the left of what was added in its place. */
+export function beside(lines: DiffLine[]): Row[] {
+  const rows: Row[] = [];
+  let [removed, added]: [string[], string[]] = [[], []];
+  const flush = () => {
+    for (let i = 0; i < Math.max(removed.length, added.length); i++) rows.push({ left: removed[i], right: added[i], same: false });
+    [removed, added] = [[], []];
+  };
+  for (const l of lines) {
+    if (l.sign === "-") removed.push(l.text);
+    else if (l.sign === "+") added.push(l.text);
+    else {
+      flush();
+      rows.push({ left: l.text, right: l.text, same: true });
+    }
+  }
+  flush();
+  return rows;
+}

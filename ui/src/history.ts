@@ -29,6 +29,16 @@ export class History {
     return true;
   }
 
+  /** before puts samples before those that there are. */
+  before(samples: { time: number; values: Record<string, number> }[]): void {
+    const [times, ...columns] = this.data;
+    const own = times!.map((time, i) => ({ time: time!, values: Object.fromEntries(this.names.flatMap((name, n) => (columns[n]![i] == null ? [] : [[name, columns[n]![i]!]]))) }));
+    const first = own[0]?.time ?? Infinity;
+    this.names = [];
+    this.data = [[]];
+    for (const s of [...samples.filter((x) => x.time < first), ...own]) this.add(s.time, s.values);
+  }
+
   /** until returns the columns with the last values also at a time. */
   until(time: number): (number | null)[][] {
     const last = this.data[0]!.at(-1);

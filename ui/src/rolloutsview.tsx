@@ -9,6 +9,7 @@ import type { Faults } from "./faults.ts";
 import { meeting } from "./netfaults.ts";
 import { NamedLink, ObjectLink } from "./object/link.tsx";
 import { type Rollout, withPods } from "./rollout.ts";
+import { Revisions } from "./revisions.tsx";
 import { go, type Route } from "./route.ts";
 import type { WorkloadRow } from "./rows.ts";
 import { Samples } from "./samples.ts";
@@ -21,7 +22,7 @@ import { list, say, saying } from "./language.ts";
 /** samples are those of the page's store. */
 let samples: Samples | undefined;
 
-/** RolloutsView shows workloads with their progress, replica sets side by side, jobs and autoscalers, with charts since it was opened first. */
+/** RolloutsView shows workloads with their progress, replica sets side by side, jobs and autoscalers, with charts that reach back as far as the store's history. */
 export function RolloutsView({ store, clock, route, faults, actions, report }: { store: Store; clock: Clock; route: Route; faults: Faults; actions: Actions; report: (error: unknown) => void }) {
   const topics = [...Object.values(store.workloads), store.scalers, store.pods];
   samples ??= new Samples(store, clock);
@@ -113,6 +114,16 @@ function StuckBecause({ of, reason }: { of: { group: string; resource: string; n
   );
 }
 
+/** Past reads the samples of a workload from before the view was opened. */
+function Past({ row, group, resource, samples }: { row: WorkloadRow; group: string; resource: string; samples: Samples }) {
+  useEffect(() => {
+    const end = new AbortController();
+    void samples.readPast(row, group, resource, end.signal);
+    return () => end.abort();
+  }, [row.uid]);
+  return null;
+}
+
 function Workload(p: { row: WorkloadRow; rollout: (r: WorkloadRow) => Rollout; store: Store; clock: Clock; samples: Samples; lasting: ComponentChildren }) {
   const { row, store, clock } = p;
   const rollout = p.rollout(row);
@@ -139,6 +150,7 @@ function Workload(p: { row: WorkloadRow; rollout: (r: WorkloadRow) => Rollout; s
       <Progress rollout={rollout} short />
       {p.lasting}
       {rollout.reason && <StuckBecause of={{ group, resource, namespace: row.namespace, name: row.name }} reason={rollout.reason} />}
+      <Past row={row} group={group} resource={resource} samples={p.samples} />
       <Chart label={say("overTime", { name: `${row.kind}/${row.name}` })} clock={clock} history={p.samples.of(row.uid)} />
       {sets.length > 0 && (
         <table class="sets">
@@ -171,6 +183,7 @@ function Workload(p: { row: WorkloadRow; rollout: (r: WorkloadRow) => Rollout; s
           </tbody>
         </table>
       )}
+      <Revisions row={row} />
       {scaler && (
         <section>
           <h3>

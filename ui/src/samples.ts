@@ -1,29 +1,33 @@
 // The samples of all workloads since the Rollouts view was opened first, so that a chart goes on
-// when another one was looked at meanwhile.
+// when another one was looked at meanwhile, and before that from the revisions that the store still has.
 
+import { getJSON, StatusError } from "./api.ts";
 import type { Clock } from "./clock.ts";
 import { History } from "./history.ts";
-import type { ScalerRow, WorkloadRow } from "./rows.ts";
+import { objectsAt } from "./lists.ts";
+import { type ScalerRow, type WorkloadRow, workloadRow } from "./rows.ts";
+import { evenly, series } from "./series.ts";
 import type { Store } from "./store.ts";
 import type { Batch } from "./topics.ts";
+import type { Write } from "./writes.ts";
 
 /** maxHistories is the number of workloads and autoscalers of which samples are kept. */
 const maxHistories = 1000;
 
+/** maxPast is the number of earlier revisions of an object that are read. */
+const maxPast = 60;
+
 /** Samples has a history for each workload and autoscaler, by UID. */
 export class Samples {
   private readonly histories = new Map<string, History>();
+  private readonly read = new Set<string>();
 
   constructor(
-    private readonly store: Store,
+    store: Store,
     private readonly clock: Clock,
   ) {
-    const { replicasets, ...others } = store.workloads;
-    for (const topic of Object.values(others)) topic.listen((b: Batch) => b.rows.forEach((r) => this.sample(r as WorkloadRow)));
-    replicasets.listen((b: Batch) => {
-      const owners = new Set((b.rows as WorkloadRow[]).map((r) => `${r.namespace}/${r.owner}`));
-      for (const d of store.workloads.deployments.rows.values()) if (owners.has(`${d.namespace}/${d.kind}/${d.name}`)) this.sample(d);
-    });
+    const { replicasets: _, ...others } = store.workloads;
+    for (const topic of Object.values(others)) topic.listen((b: Batch) => b.rows.forEach((r) => store.at === 0 && this.of(r.uid).add(this.clock.now(), series(r as WorkloadRow))));
     store.scalers.listen((b: Batch) => b.rows.forEach((r) => this.of(r.uid).add(this.clock.now(), metrics(r as ScalerRow))));
   }
 
@@ -37,19 +41,24 @@ export class Samples {
     return history;
   }
 
-  private sample(row: WorkloadRow): void {
-    if (this.store.at === 0) this.of(row.uid).add(this.clock.now(), series(row, this.store));
+  /** readPast reads what a workload was at its earlier writes, once. */
+  async readPast(row: WorkloadRow, group: string, resource: string, signal: AbortSignal): Promise<void> {
+    if (this.read.has(row.uid)) return;
+    this.read.add(row.uid);
+    try {
+      const { oldest } = await getJSON<{ oldest: number }>("/minikcm/v1/revisions", signal);
+      const writes = await getJSON<Write[]>(`/minikcm/v1/writes?${new URLSearchParams({ resource, name: row.name, namespace: row.namespace })}`, signal);
+      const path = `/apis/${group}/v1/namespaces/${row.namespace}/${resource}`;
+      const past: { time: number; values: Record<string, number> }[] = [];
+      for (const w of evenly(writes.filter((x) => x.revision >= oldest && x.uid === row.uid && x.effect !== "removed").sort((a, b) => a.revision - b.revision), maxPast)) {
+        for await (const o of objectsAt(path, String(w.revision), signal, `fieldSelector=metadata.name=${row.name}`)) past.push({ time: Date.parse(w.time), values: series(workloadRow(row.kind)(o)) });
+      }
+      this.of(row.uid).before(past);
+    } catch (error) {
+      this.read.delete(row.uid); // a history that was compacted meanwhile is read again when it is looked at again
+      if (!signal.aborted && !(error instanceof StatusError)) throw error;
+    }
   }
-}
-
-/** series names what a chart of a workload shows now. */
-function series(row: WorkloadRow, store: Store): Record<string, number> {
-  if (row.kind === "Job") return { active: row.replicas, succeeded: row.succeeded, failed: row.failed };
-  const values: Record<string, number> = { desired: row.desired, available: row.available };
-  for (const set of store.workloads.replicasets.rows.values()) {
-    if (set.namespace === row.namespace && set.owner === `${row.kind}/${row.name}`) values[`revision ${set.revision}`] = set.replicas;
-  }
-  return values;
 }
 
 function metrics(row: ScalerRow): Record<string, number> {

@@ -1,6 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { beside, diff } from "../src/diff.ts";
 import { History, maxSamples } from "../src/history.ts";
+import type { WorkloadRow } from "../src/rows.ts";
+import { evenly, series, stacked } from "../src/series.ts";
 import { chooser, firstAt, Lanes, maxMarks, nearest, noChoice, ownWrites, pinched, ticks, zoomed } from "../src/timelinemodel.ts";
 import { cpu, duration } from "../src/words.ts";
 import { type Write, writer } from "../src/writes.ts";
@@ -132,4 +135,26 @@ test("durations and amounts", () => {
     ["1.0 s", "10 s", "1 min 0 s", "5 min 0 s", "5 min 0 s", "1 h 0 min", "2 h 0 min", "1 d 0 h", "2 d 0 h"],
   );
   assert.deepEqual([0.1, 2, 12.55].map(cpu), ["100m", "2", "12.6"]);
+});
+
+test("samples from before are put before those that there are", () => {
+  const h = new History();
+  h.add(10, { a: 1 });
+  h.add(20, { a: 2, b: 5 });
+  h.before([{ time: 5, values: { a: 7 } }, { time: 15, values: { a: 9 } }]);
+  assert.deepEqual([h.names, h.data], [["a", "b"], [[5, 10, 20], [7, 1, 2], [null, null, 5]]]);
+});
+
+test("a rollout's pods are areas on top of each other", () => {
+  const row = { kind: "Deployment", desired: 4, replicas: 5, updated: 2, available: 4 } as WorkloadRow;
+  assert.deepEqual(series(row), { desired: 4, newReady: 1, newStarting: 1, oldPods: 3 });
+  const names = ["desired", "newReady", "newStarting", "oldPods"];
+  const drawn = stacked(names, [[1, 2], [4, 4], [1, 2], [1, 2], [3, null]]);
+  assert.deepEqual([drawn.names, drawn.data], [["oldPods", "newStarting", "newReady", "desired"], [[1, 2], [5, 4], [2, 4], [1, 2], [4, 4]]]);
+  assert.deepEqual(evenly([1, 2, 3, 4, 5, 6], 3), [1, 4, 6]);
+});
+
+test("two texts are put beside each other", () => {
+  const rows = beside(diff("a\nb\nc\n", "a\nB\nB2\nc\n"));
+  assert.deepEqual(rows.map((r) => [r.left, r.right, r.same]), [["a", "a", true], ["b", "B", false], [undefined, "B2", false], ["c", "c", true]]);
 });
