@@ -19,31 +19,76 @@ import (
 // scheme has the kinds whose resources are named.
 var scheme = clientscheme.Scheme
 
-// decision says what a reconcile has decided, and why: "web wants 3 pods and has 2: create 1 Pod".
-func decision(d loop.Stop) string {
+// Decision is what a reconcile has decided, and the numbers that it was decided on.
+type Decision struct {
+	// Owner is the name of the object that is reconciled, with its kind where no numbers are known.
+	Owner string `json:"owner"`
+	// Counts is what Wants and Has count: pod, or replica for a Deployment, whose ReplicaSets have them. Empty: no numbers are known.
+	Counts string `json:"counts,omitempty"`
+	Wants  int    `json:"wants,omitempty"`
+	Has    int    `json:"has,omitempty"`
+	// Actions are the writes that were decided, in their order.
+	Actions []Action `json:"actions,omitempty"`
+}
+
+// Action is a write that was decided.
+type Action struct {
+	// Verb is the verb of the request, or updateStatus.
+	Verb string `json:"verb"`
+	Kind string `json:"kind,omitempty"`
+	// Name is the name of the only object; empty if there are several, or if it gets a generated name. Count is how many there are.
+	Name    string   `json:"name,omitempty"`
+	Count   int      `json:"count,omitempty"`
+	Changes []Change `json:"changes,omitempty"`
+}
+
+// Change is a number of the object that changes.
+type Change struct {
+	Field string  `json:"field"`
+	Was   float64 `json:"was"`
+	Now   float64 `json:"now"`
+}
+
+// decisionOf describes a decision; nil if there was no object to decide on.
+func decisionOf(d loop.Stop) *Decision {
 	if d.Object == nil {
-		return "Nothing to write for " + d.Key + "."
+		return nil
 	}
-	why, known := situation(d)
-	if !known {
-		why = kindOf(d.Object) + " " + d.Object.GetName()
-	}
-	var does []string
+	is := situation(d)
 	for _, act := range d.Actions {
-		does = append(does, actText(d, act))
+		is.Actions = append(is.Actions, actionOf(d, act))
+	}
+	return is
+}
+
+// String says what was decided, and why: "web wants 3 pods and has 2: create 1 Pod".
+func (d *Decision) String() string {
+	var does []string
+	for _, a := range d.Actions {
+		does = append(does, a.String())
 	}
 	if len(does) == 0 {
-		return why + ": nothing to write."
+		return d.numbers() + ": nothing to write."
 	}
-	return why + ": " + strings.Join(does, ", then ") + "."
+	return d.numbers() + ": " + strings.Join(does, ", then ") + "."
+}
+
+// numbers says what the owner wants and has.
+func (d *Decision) numbers() string {
+	switch d.Counts {
+	case "":
+		return d.Owner
+	case "replica":
+		return fmt.Sprintf("%s wants %s, and its ReplicaSets want %d", d.Owner, count(d.Wants, d.Counts), d.Has)
+	}
+	return fmt.Sprintf("%s wants %s and has %d", d.Owner, count(d.Wants, d.Counts), d.Has)
 }
 
 // situation compares what an owner wants with what it has, if it wants a number.
-func situation(d loop.Stop) (text string, known bool) {
-	name := d.Object.GetName()
+func situation(d loop.Stop) *Decision {
 	wants, of, known := wanted(d.Object)
 	if !known {
-		return "", false
+		return &Decision{Owner: kindOf(d.Object) + " " + d.Object.GetName()}
 	}
 	has := 0
 	for _, c := range d.Caches {
@@ -60,10 +105,7 @@ func situation(d loop.Stop) (text string, known bool) {
 			}
 		}
 	}
-	if of == "replica" {
-		return fmt.Sprintf("%s wants %s, and its ReplicaSets want %d", name, count(wants, of), has), true
-	}
-	return fmt.Sprintf("%s wants %s and has %d", name, count(wants, of), has), true
+	return &Decision{Owner: d.Object.GetName(), Counts: of, Wants: wants, Has: has}
 }
 
 // wanted returns the number of dependents that an owner wants.
@@ -89,20 +131,45 @@ func wanted(o metav1.Object) (n int, of string, known bool) {
 	return 0, "", false
 }
 
-func actText(d loop.Stop, act loop.Act) string {
+func actionOf(d loop.Stop, act loop.Act) Action {
+	a := Action{Verb: act.Verb, Count: len(act.Objects)}
 	if len(act.Objects) == 0 {
-		return act.Verb
+		return a
 	}
 	first := act.Objects[0]
+	a.Kind = kindOf(first)
 	switch {
 	case act.Verb == "updateStatus":
-		return "write its status" + changes(status(d.Cached), status(first))
+		a.Changes = changes(status(d.Cached), status(first))
 	case len(act.Objects) > 1 || first.GetName() == "":
-		return fmt.Sprintf("%s %s", act.Verb, count(len(act.Objects), kindOf(first)))
 	case act.Verb == "update":
-		return fmt.Sprintf("update %s %s%s", kindOf(first), first.GetName(), changes(spec(cached(d, first)), spec(first)))
+		a.Name, a.Changes = first.GetName(), changes(spec(cached(d, first)), spec(first))
+	default:
+		a.Name = first.GetName()
 	}
-	return fmt.Sprintf("%s %s %s", act.Verb, kindOf(first), first.GetName())
+	return a
+}
+
+// String says what is written: "update ReplicaSet web-1 (replicas 2 → 3)".
+func (a Action) String() string {
+	var changed []string
+	for _, c := range a.Changes {
+		changed = append(changed, fmt.Sprintf("%s %v → %v", c.Field, c.Was, c.Now))
+	}
+	text := a.Verb
+	switch {
+	case a.Count == 0:
+	case a.Verb == "updateStatus":
+		text = "write its status"
+	case a.Name == "":
+		text += " " + count(a.Count, a.Kind)
+	default:
+		text += " " + a.Kind + " " + a.Name
+	}
+	if len(changed) > 0 {
+		text += " (" + strings.Join(changed, ", ") + ")"
+	}
+	return text
 }
 
 // cached returns an object as the caches have it; nil: they do not.
@@ -117,22 +184,15 @@ func cached(d loop.Stop, o metav1.Object) metav1.Object {
 	return d.Cached
 }
 
-// changes lists the plain fields that differ: " (replicas 2 → 3)".
-func changes(old, now map[string]any) string {
-	var all []string
+// changes lists the numbers that differ.
+func changes(old, now map[string]any) (all []Change) {
 	for _, name := range slices.Sorted(maps.Keys(now)) {
-		if _, ok := now[name].(float64); ok && name != "observedGeneration" && now[name] != old[name] {
-			was := old[name]
-			if was == nil {
-				was = 0
-			}
-			all = append(all, fmt.Sprintf("%s %v → %v", name, was, now[name]))
+		if is, ok := now[name].(float64); ok && name != "observedGeneration" && now[name] != old[name] {
+			was, _ := old[name].(float64)
+			all = append(all, Change{Field: name, Was: was, Now: is})
 		}
 	}
-	if len(all) == 0 {
-		return ""
-	}
-	return " (" + strings.Join(all, ", ") + ")"
+	return all
 }
 
 func spec(o metav1.Object) map[string]any   { return fields(o).Spec }

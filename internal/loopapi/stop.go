@@ -34,6 +34,8 @@ type Stop struct {
 	// Event is Added, Updated or Deleted, Verb the verb of the write.
 	Event string `json:"event,omitempty"`
 	Verb  string `json:"verb,omitempty"`
+	// Decision is what a reconcile has decided; of a write, the numbers that it was decided on.
+	Decision *Decision `json:"decision,omitempty"`
 	// Reads are the objects that the reconcile read from its caches, at their revisions.
 	Reads []Read `json:"reads,omitempty"`
 	// Causes are the revisions of the events that the reconcile reacts to.
@@ -97,26 +99,27 @@ func stopOfLoop(d loop.Stop) *Stop {
 		s.Says = handlerText(s)
 	case loop.Decided:
 		s.Stage, s.Code, s.Reads = "decision", "Reconcile", reads(d)
-		s.Says = decision(d)
+		if s.Decision = decisionOf(d); s.Decision == nil {
+			s.Says = "Nothing to write for " + d.Key + "."
+		} else {
+			s.Says = s.Decision.String()
+		}
 	case loop.Writes:
 		s.Stage, s.Code = "write", "rest.Request.Do"
 		s.Verb, s.Object = target(d.Method, d.Path)
-		s.Says = fmt.Sprintf("%s sends the write to the API server: %s %s", d.Controller, s.Verb, s.Object) + because(d) + "."
+		s.Says = fmt.Sprintf("%s sends the write to the API server: %s %s", d.Controller, s.Verb, s.Object)
+		if d.Decision != nil && d.Decision.Object != nil {
+			if is := situation(*d.Decision); is.Counts != "" {
+				s.Decision = is
+				s.Says += ", since " + is.numbers()
+			}
+		}
+		s.Says += "."
 	case loop.Failed:
 		s.Stage, s.Code, s.Error = "failure", "workqueue.AddRateLimited", d.Error.Error()
 		s.Says = fmt.Sprintf("The reconcile of %s failed, %s in a row: the key waits for its back-off, which doubles each time, and is retried.", d.Key, count(d.Failures, "time"))
 	}
 	return s
-}
-
-// because says why a request is sent, if it was decided on numbers.
-func because(d loop.Stop) string {
-	if d.Decision != nil {
-		if why, known := situation(*d.Decision); known {
-			return ", since " + why
-		}
-	}
-	return ""
 }
 
 func handlerText(s *Stop) string {

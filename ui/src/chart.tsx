@@ -43,7 +43,7 @@ export function Chart({ label, clock, history }: { label: string; clock: Clock; 
               const phase = areas[name];
               const color = phase ? colors.phase[phase] : name === "desired" ? colors.text : colors.owners[i % colors.owners.length]!;
               const value = (_u: uPlot, _v: number, series: number, at: number | null) => String((at == null ? own[series]?.at(-1) : own[series]?.[at]) ?? "");
-              return { label: seriesName(name), stroke: color, ...(phase ? { fill: mixed(color, colors.box), value } : {}), width: phase ? 1.5 : 2, points: { show: false }, dash: /desired|target/.test(name) ? [6, 4] : undefined, paths: uPlot.paths.stepped!({ align: 1 }) };
+              return { label: seriesName(name), stroke: color, value, ...(phase ? { fill: mixed(color, colors.box) } : {}), width: phase ? 1.5 : 2, points: { show: false }, dash: /desired|target/.test(name) ? [6, 4] : undefined, paths: uPlot.paths.stepped!({ align: 1 }) };
             }),
           ],
         },

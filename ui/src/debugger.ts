@@ -12,6 +12,15 @@ export interface Read {
   name?: string;
   revision?: string;
 }
+/** Decision is what a reconcile has decided; of a write, the numbers that it was decided on. */
+export interface Decision {
+  owner: string;
+  /** counts is what wants and has count: pod, or replica. */
+  counts?: "pod" | "replica";
+  wants?: number;
+  has?: number;
+  actions?: { verb: string; kind?: string; name?: string; count?: number; changes?: { field: string; was: number; now: number }[] }[];
+}
 export interface Stop {
   stage: DebugStage;
   code: string;
@@ -23,6 +32,7 @@ export interface Stop {
   object?: Read;
   event?: string;
   verb?: string;
+  decision?: Decision;
   reads?: Read[];
   causes?: number[];
   behind?: number;

@@ -1,4 +1,5 @@
 import { useEffect, useState } from "preact/hooks";
+import { stopText } from "./stoptext.ts";
 import { useChanges } from "./changes.ts";
 import type { Clock } from "./clock.ts";
 import { type Breakpoint, type Debugging, type DebugStage, type Passed, type Read, requestsOf, type Stop } from "./debugger.ts";
@@ -123,7 +124,7 @@ function Stations({ stop, followed, travels }: { stop?: Stop; followed: boolean;
 function Current({ stop, waiting }: { stop: Stop; waiting: number }) {
   return (
     <div class="current" role="status" aria-label={say("nextStop")}>
-      <p class="says">{stop.says}</p>
+      <p class="says">{stopText(stop)}</p>
       <dl>
         <dt>{say("code")}</dt>
         <dd>
@@ -225,7 +226,7 @@ function Trail({ debugging }: { debugging: Debugging }) {
               <code>{p.stop ? p.stop.code : p.timer ? say("timerWord") : say("writesWord")}</code>
             </td>
             <td class={p.stop?.error ? "bad" : ""}>
-              {p.stop?.says ?? (p.timer ? say("clockWentOn") : say("writtenMeanwhile"))}
+              {p.stop ? stopText(p.stop) : (p.timer ? say("clockWentOn") : say("writtenMeanwhile"))}
               <Writes passed={p} debugging={debugging} />
             </td>
           </tr>
