@@ -100,7 +100,11 @@ func (c *course) act(d *Disturbance) {
 	s := c.subjects[d.Resource+" "+d.Object]
 	c.mu.Unlock()
 	err := fmt.Errorf("%s %s does not exist", d.Resource, d.Object)
-	if s != nil {
+	switch {
+	case d.Action == NodeLost:
+		c.loseNodeLater(d)
+		err = nil
+	case s != nil:
 		ctx, cancel := context.WithTimeout(context.Background(), actLimit)
 		defer cancel()
 		switch d.Action {

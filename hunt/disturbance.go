@@ -51,6 +51,9 @@ const (
 	Edit Action = "edit of"
 	// DeletePods deletes, twenty seconds after the write, the pods of a Deployment, StatefulSet, DaemonSet or ReplicaSet.
 	DeletePods Action = "deletion of the pods of"
+	// NodeLost crashes, twenty seconds after the write, the node with most pods of the operator: its kubelet and its containers. It returns a
+	// minute later.
+	NodeLost Action = "node lost from"
 	// Recreate deletes an object after the write, and creates it again when it is gone.
 	Recreate Action = "recreation of"
 )
@@ -112,7 +115,7 @@ var forms = []struct {
 	pattern *regexp.Regexp
 	read    func(m []string) Disturbance
 }{
-	{regexp.MustCompile(`^(crash before|crash after|conflict at|server error at|lost answer of|too many requests at|webhook denial of|webhook outage at|quota exceeded at|slow answer of|late arrival of) ` + point + `$`), func(m []string) Disturbance {
+	{regexp.MustCompile(`^(crash before|crash after|conflict at|server error at|lost answer of|too many requests at|webhook denial of|webhook outage at|quota exceeded at|slow answer of|late arrival of|node lost from) ` + point + `$`), func(m []string) Disturbance {
 		return Disturbance{Action: Action(m[1]), At: readPoint(m[2:])}
 	}},
 	{regexp.MustCompile(`^(late events of|missed events of|repeated events of) (\S+) from ` + point + `$`), func(m []string) Disturbance {

@@ -26,7 +26,8 @@ type edit struct{ path, value string }
 
 // possibleActs returns what users can do to the objects of an undisturbed run that is over, without the writes at which they do it:
 // recreate what they have created and the operator watches, change the fields of custom resources by their schemas and take the
-// finalizers, take labels and owner references from what the operator has created, scale it down, and delete its pods.
+// finalizers, take labels and owner references from what the operator has created, scale it down, and delete its pods; and
+// that the node with most of its pods is lost.
 func (c *course) possibleActs(ctx context.Context) ([]Disturbance, error) {
 	schemas, err := c.schemas(ctx)
 	if err != nil {
@@ -72,6 +73,9 @@ func (c *course) possibleActs(ctx context.Context) ([]Disturbance, error) {
 		for _, e := range edits[:min(len(edits), maxEdits)] {
 			acts = append(acts, Disturbance{Action: Edit, Resource: resource, Object: ref, Path: e.path, Value: e.value})
 		}
+	}
+	if c.losesNodesLocked() {
+		acts = append(acts, Disturbance{Action: NodeLost})
 	}
 	return acts, nil
 }

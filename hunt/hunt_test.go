@@ -235,6 +235,28 @@ func TestPods(t *testing.T) {
 	}
 }
 
+// A node that crashes and comes back makes no difference, unless the operator takes pods that are not ready for lost. Pods on other nodes, and
+// names that follow from nodes, are no findings.
+func TestNodes(t *testing.T) {
+	t.Parallel()
+	one := hunt.Workload{Steps: []hunt.Step{create(shop("corner", 4))}}
+	const lost = "node lost from create deployments.apps default/corner"
+	nodes := hunt.WithCluster(minikcmtest.WithNodes(3))
+	hunt.Replay(t, hosting, one, []string{lost}, nodes)
+	found := hearing(t, func(t testing.TB) { hunt.Replay(t, shutting, one, []string{lost}, nodes) })
+	for _, words := range []string{"hunt: nodes", `ConfigMap default/corner: data.closed is "yes"`, "is lost", "returns"} {
+		if !strings.Contains(found, words) {
+			t.Errorf("the finding has no %q:\n%s", words, found)
+		}
+	}
+	bare := hearing(t, func(t testing.TB) {
+		hunt.Replay(t, sound, hunt.Workload{Steps: []hunt.Step{create(shop("corner", 1))}}, []string{"node lost from create secrets default/corner-0"})
+	})
+	if !strings.Contains(bare, "is not possible") {
+		t.Errorf("an operator without pods loses a node: %q", bare)
+	}
+}
+
 // A run that writes what no undisturbed run does has all controllers: the Deployment gets its ReplicaSet.
 func TestParts(t *testing.T) {
 	t.Parallel()

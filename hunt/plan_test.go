@@ -17,7 +17,7 @@ func TestDisturbancesAsText(t *testing.T) {
 		{Verb: "delete", Resource: "namespaces", Name: "x", Nth: 1},
 	}
 	all := plan(points, []string{"configmaps", "sites.example.com"}, []Disturbance{
-		{Action: Edit, Resource: "sites.example.com", Object: "default/home", Path: "spec.owner", Value: `"a: b=c, from d"`}, {Action: Recreate, Resource: "namespaces", Object: "x"},
+		{Action: Edit, Resource: "sites.example.com", Object: "default/home", Path: "spec.owner", Value: `"a: b=c, from d"`}, {Action: Recreate, Resource: "namespaces", Object: "x"}, {Action: NodeLost},
 	})
 	for _, d := range all {
 		got, err := ParseDisturbance(d.String())

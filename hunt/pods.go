@@ -2,6 +2,7 @@ package hunt
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -24,21 +25,16 @@ func runsPods(r schema.GroupVersionResource) bool {
 
 // deletePodsLater deletes the pods of an object, as a drain of their nodes does.
 func (c *course) deletePodsLater(s *subject, d *Disturbance) {
-	c.mu.Lock()
-	c.undoing++
-	c.mu.Unlock()
-	c.cluster.Clock().AfterFunc(podsDelay, func() {
-		c.later(func(ctx context.Context) {
-			deleted, err := c.deletePods(ctx, s, d)
-			c.mu.Lock()
-			defer c.mu.Unlock()
-			c.undoing--
-			if err != nil || deleted == 0 {
-				c.planned = append(c.planned, *d)
-			}
-		})
+	c.partLater(podsDelay, d, func(ctx context.Context) error {
+		deleted, err := c.deletePods(ctx, s, d)
+		if err == nil && deleted == 0 {
+			err = errNoPods
+		}
+		return err
 	})
 }
+
+var errNoPods = errors.New("it has no pods")
 
 // deletePods returns how many pods it has deleted.
 func (c *course) deletePods(ctx context.Context, s *subject, d *Disturbance) (deleted int, err error) {

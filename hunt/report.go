@@ -43,6 +43,8 @@ func (f *finding) class() string {
 		return "edit"
 	case DeletePods:
 		return "pods"
+	case NodeLost:
+		return "nodes"
 	case Recreate:
 		return "recreation"
 	}

@@ -158,9 +158,9 @@ func (l *life) meets(at Point) (index int, action Action, acts []Disturbance) {
 	return index, action, acts
 }
 
-// isAct reports whether the disturbance is an act of a user.
+// isAct reports whether the disturbance is an act of a user, or of a node: it is not done to the operator's requests.
 func (d *Disturbance) isAct() bool {
-	return d.Action == Edit || d.Action == Recreate || d.Action == DeletePods
+	return d.Action == Edit || d.Action == Recreate || d.Action == DeletePods || d.Action == NodeLost
 }
 
 // holds reports whether the disturbance holds back events.
