@@ -350,4 +350,42 @@ var published = []*bug{
 		name: "kubernetes #72775", setUp: autoscaler, workload: hunt.Workload{Steps: []hunt.Step{createApp}}, crds: []string{"testdata/apps.yaml"},
 		known: []string{`edit of apps.example.com default/web: spec.image="" for thirty seconds, from update apps.example.com/status default/web`},
 	},
+	{
+		name: "kubernetes #65200", setUp: collect,
+		workload: hunt.Workload{Steps: []hunt.Step{
+			createNamespace("backup"), createNamespace("staging"), createNamespace("test"), object("owner", "db", nil), part("db", namespace), part("db", "backup"), part("db", "staging"), part("db", "test"),
+			object("owner", "old", nil), part("old", namespace), remove("old"),
+		}, Settle: 10 * time.Second},
+		known: []string{"crash after delete secrets default/part-of-old"},
+		// The parts of an owner that a user recreates go, as they should.
+		options: []hunt.Option{hunt.Without(hunt.Recreate)},
+	},
+	{
+		name: "kubernetes #130103", setUp: stores(tracked, &corev1.Secret{}), workload: hunt.Workload{Steps: []hunt.Step{store("1", "10"), finish}, Always: onePod},
+		known: []string{"late events of configmaps from update configmaps default/db"},
+	},
+	{
+		name: "karpenter #3176", setUp: provision,
+		workload: hunt.Workload{Steps: []hunt.Step{object("task", "a", map[string]string{"type": "scarce"}), object("task", "b", map[string]string{"type": "common"})}},
+		known:    []string{"slow answer of create secrets default/claim-a"},
+	},
+	{
+		name: "instaclustr cassandra-operator #398", setUp: stores(drained, &appsv1.StatefulSet{}, &corev1.Pod{}, &corev1.Secret{}),
+		workload: hunt.Workload{Steps: []hunt.Step{store("2", "10"), change("db", "replicas", "1")}},
+		known:    []string{"missed events of pods from update statefulsets.apps default/set-db"},
+		options:  []hunt.Option{withPods},
+	},
+	{
+		name: "instaclustr cassandra-operator #407", setUp: stores(drained, &appsv1.StatefulSet{}, &corev1.Pod{}, &corev1.Secret{}),
+		workload: hunt.Workload{
+			Steps: []hunt.Step{store("2", "10"), change("db", "replicas", "1"), change("db", "replicas", "2"), writeData(readVolume("data-db-1")), change("db", "image", "2")},
+			AtEnd: dataIsThere(readVolume("data-db-1")),
+		},
+		known:   []string{"stale restart with pods as before delete secrets default/data-db-1, after update configmaps default/db (2)"},
+		options: []hunt.Option{withPods},
+	},
+	{
+		name: "instaclustr cassandra-operator #410", setUp: ring, workload: hunt.Workload{Steps: []hunt.Step{createApp}}, crds: []string{"testdata/apps.yaml"},
+		known: []string{"edit of apps.example.com default/web: spec.replicas=0 for thirty seconds, from create secrets default/node-web-1"},
+	},
 }
