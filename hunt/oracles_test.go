@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	"minikcm.dev/minikcm"
@@ -87,5 +88,23 @@ func TestFirstDivergence(t *testing.T) {
 		if i != test.want {
 			t.Errorf("%s: it goes on with call %d, want %d", name, i, test.want)
 		}
+	}
+}
+
+// A claim that has grown ends as one that was created with its size; one that still grows does not.
+func TestGrowth(t *testing.T) {
+	t.Parallel()
+	claim := func(capacity, allocated string) state {
+		status := map[string]any{"capacity": map[string]any{"storage": capacity}}
+		if allocated != "" {
+			status["allocatedResources"] = map[string]any{"storage": allocated}
+		}
+		return named([]unstructured.Unstructured{{Object: map[string]any{"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": map[string]any{"name": "data"}, "status": status}}})
+	}
+	if found := differences(claim("15Gi", ""), claim("15Gi", "15Gi")); len(found) > 0 {
+		t.Errorf("after growth, it differs: %v", found)
+	}
+	if found := differences(claim("10Gi", "15Gi"), claim("10Gi", "")); len(found) == 0 {
+		t.Error("while it grows, it does not differ")
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -83,6 +84,7 @@ func named(all []unstructured.Unstructured) state {
 	var sorted []one
 	for _, o := range all {
 		body, _ := renamed(o.Object, generated, hashes).(map[string]any)
+		forgetGrowth(body)
 		gvk := o.GroupVersionKind()
 		name := o.GetName()
 		if other, ok := generated[name]; ok {
@@ -106,6 +108,15 @@ func named(all []unstructured.Unstructured) state {
 		s[key] = o.body
 	}
 	return s
+}
+
+// forgetGrowth removes from a claim what it was granted while it grew, if it has that size now. A claim that was created with this size has
+// none: an operator that was away when the user chose the first size creates such a claim.
+func forgetGrowth(body map[string]any) {
+	status, _ := body["status"].(map[string]any)
+	if body["kind"] == "PersistentVolumeClaim" && reflect.DeepEqual(status["allocatedResources"], status["capacity"]) {
+		delete(status, "allocatedResources")
+	}
 }
 
 // hashesOf replaces the hashes of templates.

@@ -40,10 +40,21 @@ var operators = []struct {
 		command: elects + `$PROGRAM --metrics-bind-address=0`,
 		bug:     "#782", known: "crash after delete statefulsets.apps default/queue-server", repaired: true,
 	},
+	{
+		name: "kuberay-1.2.2", module: "github.com/ray-project/kuberay/ray-operator", crds: "config/crd/bases", command: ray,
+		bug: "#715", known: "late events of pods from create pods default/ray-head-*",
+	},
+	{
+		name: "kuberay-1.4.2", module: "github.com/ray-project/kuberay/ray-operator", crds: "config/crd/bases", command: ray,
+		bug: "#715", known: "late events of pods from create pods default/ray-head", repaired: true,
+	},
 }
 
-// elects makes the election of a leader short, which RabbitMQ's operator cannot do without.
-const elects = "OPERATOR_NAMESPACE=default LEASE_DURATION=3 RENEW_DEADLINE=2 RETRY_PERIOD=1 "
+const (
+	// elects makes the election of a leader short, which RabbitMQ's operator cannot do without.
+	elects = "OPERATOR_NAMESPACE=default LEASE_DURATION=3 RENEW_DEADLINE=2 RETRY_PERIOD=1 "
+	ray    = "$PROGRAM --metrics-addr=0 --health-probe-bind-address=0 --enable-leader-election=false"
+)
 
 // Each operator has a scenario that can be read.
 func TestScenarios(t *testing.T) {
