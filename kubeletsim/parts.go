@@ -32,6 +32,8 @@ type network struct {
 	*serving
 	fabric *fabric.Fabric
 	images *images.Profiles
+	// reached are the names of the pods that traffic was sent to, by their addresses, which others may have later.
+	reached sync.Map
 }
 
 // pressure looks at the resources that the pods on a node use.

@@ -1,6 +1,7 @@
 package kubeletsim
 
 import (
+	"context"
 	"maps"
 	"net/netip"
 	"slices"
@@ -27,12 +28,45 @@ type podTable struct {
 	images *images.Profiles
 	// sync queues a pod.
 	sync func(types.UID)
+	// followers are called after changes of what is shown of any pod, by their numbers.
+	followers map[int]func()
+	last      int
 	// lost are the pods that were deleted since expectList; nil if no list is under way.
 	lost map[types.UID]bool
 }
 
 func newPodTable(images *images.Profiles, sync func(types.UID)) *podTable {
 	return &podTable{byUID: map[types.UID]*podEntry{}, byNode: map[string]map[types.UID]bool{}, images: images, sync: sync}
+}
+
+// follow calls changed after each step of any pod, until ctx ends. Calls may overlap.
+func (t *podTable) follow(ctx context.Context, changed func()) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.followers == nil {
+		t.followers = map[int]func(){}
+	}
+	t.last++
+	id := t.last
+	t.followers[id] = changed
+	context.AfterFunc(ctx, func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		delete(t.followers, id)
+	})
+}
+
+// stepped calls the followers.
+func (t *podTable) stepped() {
+	t.mu.Lock()
+	var all []func()
+	for _, id := range slices.Sorted(maps.Keys(t.followers)) {
+		all = append(all, t.followers[id])
+	}
+	t.mu.Unlock()
+	for _, changed := range all {
+		changed()
+	}
 }
 
 // newEntry returns an entry, which is not in the table, of a pod whose runtime is unknown.

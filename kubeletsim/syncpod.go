@@ -77,6 +77,7 @@ func (k *podWorker) syncPod(ctx context.Context, key key) error {
 	}
 	e.deferred = e.state.Resize.Pending != ""
 	e.show()
+	k.pods.stepped()
 	k.containers.SyncProcesses(serving, n, e, annotated, &e.state)
 	k.containers.RunDue(serving, n, e, annotated, &out)
 	e.dropOccurrences(len(occurrences))
@@ -308,6 +309,7 @@ func (k *podWorker) forgetPod(e *podEntry, pod *corev1.Pod, n *nodes.Node) {
 	k.pods.remove(pod.UID)
 	k.assigner.free(e.node)
 	e.showEnd(k.opts.Clock.Now())
+	k.pods.stepped()
 	e.files.Free()
 	if e.lacking {
 		k.supplies.forget(pod.UID)

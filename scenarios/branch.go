@@ -37,6 +37,8 @@ type run struct {
 	gates      []*inflight.Gate
 	branches   int
 	remembered map[string]any
+	// sending is the traffic.
+	sending sending
 	// deferred take back the faults that last to the end of the steps.
 	deferred []func(ctx context.Context) error
 	// done are the scenario's own steps so far, and took is the cluster's time that the

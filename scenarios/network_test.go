@@ -9,9 +9,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// traffic is a scenario in which a pod sends requests to a Service while its Deployment is rolled out and the network is
+// talking is a scenario in which a pod sends requests to a Service while its Deployment is rolled out and the network is
 // disturbed.
-const traffic = header + `
+const talking = header + `
   cluster: {nodes: 3, serviceSync: SYNC, readyDelay: 300ms}
   steps:
     - apply:
@@ -41,7 +41,7 @@ const traffic = header + `
 // trafficOf runs the scenario, and returns its writes and the client's log.
 func trafficOf(t *testing.T, sync string) (writes []string, log string) {
 	t.Helper()
-	found, err := Parse("scenario.yaml", []byte(strings.Replace(traffic, "SYNC", sync, 1)), nil)
+	found, err := Parse("scenario.yaml", []byte(strings.Replace(talking, "SYNC", sync, 1)), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -237,7 +237,7 @@ func (i *interruption) Unwrap() error { return i.cause }
 
 // scenario runs the steps, takes back the faults that last, and runs the last steps.
 func (b *branch) scenario(ctx context.Context) error {
-	err := errors.Join(b.main(ctx), b.run.takeBack(ctx))
+	err := errors.Join(b.main(ctx), b.run.endTraffic(), b.run.takeBack(ctx))
 	if len(b.run.scenario.Spec.Finally) == 0 {
 		return err
 	}

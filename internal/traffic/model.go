@@ -20,6 +20,9 @@ type Profile struct {
 	// WarmUp is how long after its start a server is slower. Service times fall from WarmFactor times the usual ones to these, linearly.
 	WarmUp     time.Duration
 	WarmFactor float64
+	// Finishes means that, at SIGTERM, the server takes no new connections and finishes the requests that it has. Otherwise, it goes on until
+	// it ends, and loses them then.
+	Finishes bool
 }
 
 // MaxOpen is the largest number of requests that a server has, waiting or in service. Further ones find its queue full.
@@ -38,6 +41,8 @@ type Source struct {
 	Rate arrivals.Rate
 	// Even means that requests come at even distances, and not by chance (a Poisson process).
 	Even bool
+	// For is how long requests are sent; 0: without an end.
+	For time.Duration
 }
 
 // Client is how requests are sent. The clients are many and independent of each other: no request waits for another one.
@@ -118,6 +123,12 @@ const (
 	QueueFull Cause = "queue full"
 	// ServerError: the program answered with an error (5xx).
 	ServerError Cause = "server error"
+	// NoRoute: no machine had the address that the connection was sent to, such as a pod's that is gone.
+	NoRoute Cause = "no route to host"
+	// Unreachable: there was no way to the destination.
+	Unreachable Cause = "unreachable"
+	// RouterError: the router of an Ingress or Gateway answered itself with an error.
+	RouterError Cause = "error of the router"
 	// Unresolved: the name of the destination was not resolved.
 	Unresolved Cause = "name not resolved"
 	// NoSource: there was no client, such as no pod of the workload that sends.

@@ -398,6 +398,20 @@ func (c *Cluster) translate(q *Query, from policy.Peer, p *Path) (done bool) {
 // entry returns the node to which a load balancer sends a connection from outside: one with an endpoint of the Service. With session
 // affinity, a client's connections come to one node.
 func (c *Cluster) entry(f *services.Frontend, client netip.Addr, random uint64) string {
+	nodes := c.entries(f)
+	switch {
+	case len(nodes) == 0:
+		return ""
+	case f.Service.Spec.SessionAffinity == corev1.ServiceAffinityClientIP:
+		h := fnv.New64a()
+		_, _ = h.Write(client.AsSlice())
+		random = h.Sum64()
+	}
+	return nodes[(random>>32)%uint64(len(nodes))] // other bits than those that choose the endpoint
+}
+
+// entries returns the nodes to which a load balancer sends connections from outside.
+func (c *Cluster) entries(f *services.Frontend) []string {
 	var nodes []string
 	for _, ready := range []bool{true, false} {
 		for _, e := range c.Services.Endpoints(f) {
@@ -410,16 +424,7 @@ func (c *Cluster) entry(f *services.Frontend, client netip.Addr, random uint64) 
 		}
 	}
 	slices.Sort(nodes)
-	nodes = slices.Compact(nodes)
-	switch {
-	case len(nodes) == 0:
-		return ""
-	case f.Service.Spec.SessionAffinity == corev1.ServiceAffinityClientIP:
-		h := fnv.New64a()
-		_, _ = h.Write(client.AsSlice())
-		random = h.Sum64()
-	}
-	return nodes[(random>>32)%uint64(len(nodes))] // other bits than those that choose the endpoint
+	return slices.Compact(nodes)
 }
 
 // toNode connects to an address of a node.

@@ -34,6 +34,7 @@ func Text(w io.Writer, run *runrecord.Run) error {
 	}
 	b.WriteString("\nTimeline\n")
 	writeTimeline(&b, timeline(run))
+	writeTraffic(&b, run)
 	writePods(&b, run)
 	writeControllers(&b, run)
 	writeReasons(&b, run)

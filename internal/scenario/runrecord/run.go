@@ -58,6 +58,8 @@ type Run struct {
 	NotReproducible []string `json:"notReproducible,omitempty"`
 	// Failures are the checks that did not hold.
 	Failures []Failure `json:"failures,omitempty"`
+	// Traffic is the traffic of the run, one entry a route.
+	Traffic []Traffic `json:"traffic,omitempty"`
 	// Pods are the pods by phase over time, and Controllers what each did over time.
 	Pods        Pods         `json:"pods"`
 	Controllers []Controller `json:"controllers,omitempty"`

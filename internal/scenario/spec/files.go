@@ -57,6 +57,17 @@ func (c *Checker) Files(field, file string, how Reading) []Object {
 	return all
 }
 
+// Content returns the content of a file, and reports the field if there is no such file.
+func (c *Checker) Content(field, file string) []byte {
+	path := c.d.path(file)
+	data, err := c.d.read(path)
+	if err != nil {
+		c.Check(field, notThere(path, err))
+		return nil
+	}
+	return data
+}
+
 // Kustomization builds a folder with a kustomization, and reads the objects.
 func (c *Checker) Kustomization(field, dir string, how Reading) []Object {
 	path := c.d.path(dir)

@@ -15,8 +15,7 @@ type route struct {
 	began  time.Duration
 	random *rand.Rand
 	// count is the place of the next arrival, in requests of the mean.
-	count   float64
-	stopped bool
+	count float64
 
 	targets []traffic.Target
 	// shares are the sums of the weights of the targets. isEven means that all weights are equal.
@@ -45,9 +44,6 @@ type call struct {
 // arrive sends a new request.
 func (e *Engine) arrive(number int) {
 	r := e.routes[number]
-	if r.stopped {
-		return
-	}
 	r.result.Requests++
 	r.open++
 	r.account.Deposit(&r.client)

@@ -49,9 +49,6 @@ func (e *Engine) Point(number int, targets []traffic.Target) {
 	}
 }
 
-// Stop ends the arrivals of a route. Requests that were sent go on.
-func (e *Engine) Stop(number int) { e.routes[number].stopped = true }
-
 // Result returns what became of a route's requests. It must not be changed, and grows with Advance.
 func (e *Engine) Result(number int) *traffic.Result { return &e.routes[number].result }
 
@@ -140,6 +137,9 @@ func (e *Engine) schedule(r *route, number int) {
 		r.count += r.random.ExpFloat64()
 	}
 	at := r.source.Rate.When(r.count)
+	if r.source.For > 0 && at >= r.source.For {
+		return
+	}
 	if at < arrivals.Never-r.began {
 		e.events.add(event{at: max(r.began+at, e.now), of: int32(number), do: arrive})
 	}

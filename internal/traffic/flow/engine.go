@@ -32,7 +32,6 @@ type route struct {
 	source  traffic.Source
 	client  traffic.Client
 	began   time.Duration
-	stopped bool
 	targets []traffic.Target
 	weight  float64
 	// retries are the attempts to come, in no order.
@@ -111,9 +110,6 @@ func (e *Engine) Point(number int, targets []traffic.Target) {
 	}
 }
 
-// Stop ends the arrivals of a route.
-func (e *Engine) Stop(number int) { e.routes[number].stopped = true }
-
 // Result returns what became of a route's requests. It must not be changed, and grows with Advance. Requests that have no end yet are
 // counted with the one that they will have if nothing changes.
 func (e *Engine) Result(number int) *traffic.Result {
@@ -136,6 +132,9 @@ func (e *Engine) End(number int) {
 	}
 	s.ended = true
 }
+
+// Drain lets a server finish the requests that it has. They are counted as answered already.
+func (e *Engine) Drain(int) { e.changed = e.now }
 
 // Hang lets a server answer nothing: requests wait for their time-outs. With false, it goes on.
 func (e *Engine) Hang(number int, hangs bool) {
@@ -236,12 +235,14 @@ func (e *Engine) step(until time.Duration) {
 func (r *route) arriving(from, until time.Duration) []batch {
 	middle := from + (until-from)/2
 	var list []batch
-	if !r.stopped {
-		n := r.source.Rate.Count(until-r.began) - r.source.Rate.Count(from-r.began)
-		r.result.Requests += n
-		r.budget = min(traffic.BudgetMost, r.budget+r.client.Budget*n)
-		list = append(list, batch{due: middle, n: n})
+	begin, end := from-r.began, until-r.began
+	if limit := r.source.For; limit > 0 {
+		begin, end = min(begin, limit), min(end, limit)
 	}
+	n := r.source.Rate.Count(end) - r.source.Rate.Count(begin)
+	r.result.Requests += n
+	r.budget = min(traffic.BudgetMost, r.budget+r.client.Budget*n)
+	list = append(list, batch{due: middle, n: n})
 	r.retries = slices.DeleteFunc(r.retries, func(b batch) bool {
 		if b.due < until {
 			list = append(list, b)

@@ -11,6 +11,7 @@ import (
 	"minikcm.dev/minikcm/internal/hostaddress"
 	"minikcm.dev/minikcm/internal/podspec"
 	"minikcm.dev/minikcm/internal/spell"
+	"minikcm.dev/minikcm/internal/traffic"
 	"minikcm.dev/minikcm/internal/usage"
 	"minikcm.dev/minikcm/kubeletsim/internal/responses"
 	"minikcm.dev/minikcm/kubeletsim/internal/servers"
@@ -65,6 +66,7 @@ var table = []Annotation{
 	{Key: responses.AnnotationHTTP, Check: reads(responses.ParseHTTP), OfContainer: true},
 	{Key: responses.AnnotationGRPC, Check: reads(responses.ParseGRPC), OfContainer: true},
 	{Key: servers.Annotation, Check: reads(servers.Parse), OfContainer: true},
+	{Key: traffic.Annotation, Check: reads(traffic.ParseProfile), OfContainer: true},
 	{Key: usage.AnnotationMetric, Check: load, Continues: true},
 	{Key: hostaddress.Annotation},
 	{Key: hostaddress.ProbesAnnotation},

@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"minikcm.dev/minikcm/internal/podspec"
+	"minikcm.dev/minikcm/internal/traffic"
 	"minikcm.dev/minikcm/kubeletsim/internal/lifecycle"
 )
 
@@ -33,15 +34,43 @@ type Shown struct {
 // runs reports whether a container runs.
 func (s *Shown) runs(name string) bool { return s.RunOf(name) != "" }
 
+// accepts reports whether a container runs and takes connections: one that finishes what it has at SIGTERM (traffic.Annotation) takes none
+// from then on.
+func (s *Shown) accepts(name string) bool {
+	return s.runs(name) && !(s.Signalled(name) && traffic.ProfileOf(s.Pod, name).Finishes)
+}
+
 // RunOf returns the container ID of the present run; empty if there is none.
 func (s *Shown) RunOf(name string) string {
+	if c := s.running(name); c != nil {
+		return lifecycle.ContainerID(podspec.RuntimeUID(s.Pod), name, c.Restarts)
+	}
+	return ""
+}
+
+// Began returns when the present run of a container began; zero if there is none.
+func (s *Shown) Began(name string) time.Time {
+	if c := s.running(name); c != nil {
+		return c.Began()
+	}
+	return time.Time{}
+}
+
+// Signalled reports whether a container that runs has got the signal to terminate.
+func (s *Shown) Signalled(name string) bool {
+	c := s.running(name)
+	return c != nil && c.Signalled()
+}
+
+// running returns a container that runs; nil: it does not.
+func (s *Shown) running(name string) *lifecycle.Container {
 	if s.Gone {
-		return ""
+		return nil
 	}
 	for i := range s.State.Containers {
 		if c := &s.State.Containers[i]; c.Name == name && c.Phase == lifecycle.Running {
-			return lifecycle.ContainerID(podspec.RuntimeUID(s.Pod), name, c.Restarts)
+			return c
 		}
 	}
-	return ""
+	return nil
 }

@@ -51,7 +51,7 @@ func (n ownNetwork) Listen(port int32, protocol corev1.Protocol, own bool) (*box
 // listening returns what listens at a port of a pod, and the socket if it is a program of a container. Once the own
 // process of a container has listened, nothing is assumed to listen there.
 func listening(e Pod, shown *Shown, port int32, protocol corev1.Protocol) (*listeners.Server, *box.Socket) {
-	found := listeners.Of(shown.Pod, shown.runs, port, protocol)
+	found := listeners.Of(shown.Pod, shown.accepts, port, protocol)
 	if found != nil && found.Process != "" {
 		return found, nil
 	}

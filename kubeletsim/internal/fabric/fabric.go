@@ -382,6 +382,17 @@ func (f *Fabric) Answer(ctx context.Context, ask *reach.Ask) (*reach.Report, err
 	return f.cluster.Answer(ask, f.completeQuestion)
 }
 
+// Ways answers where all connections of a question go.
+func (f *Fabric) Ways(ctx context.Context, ask *reach.Ask) ([]reach.Way, error) {
+	if err := f.begin(ctx); err != nil {
+		return nil, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.serverLocked()
+	return f.cluster.Ways(ask, f.completeQuestion)
+}
+
 // Matrix answers a question for all connections between workloads. Connections are decided between its rows.
 func (f *Fabric) Matrix(ctx context.Context, ask *reach.MatrixAsk) (*reach.Matrix, error) {
 	if err := f.begin(ctx); err != nil {

@@ -17,6 +17,7 @@ import (
 
 	"minikcm.dev/minikcm/internal/podspec"
 	"minikcm.dev/minikcm/internal/spell"
+	"minikcm.dev/minikcm/internal/traffic"
 	"minikcm.dev/minikcm/kubeletsim/internal/annotations"
 	"minikcm.dev/minikcm/kubeletsim/internal/responses"
 	"minikcm.dev/minikcm/kubeletsim/internal/servers"
@@ -30,7 +31,7 @@ import (
 //   - command: prefixes of command lines to which the profile applies, in the same syntax;
 //     without it, the profile applies to containers without a command of their own;
 //   - files, pull-error, pull-duration, exit-after, exit-code, stop-delay, ready-delay, log,
-//     log-every, http, grpc and server: the values of the annotations minikcm.dev/... of these names;
+//     log-every, http, grpc, server and traffic: the values of the annotations minikcm.dev/... of these names;
 //     size: the value of minikcm.dev/image-size. files, pull-error, pull-duration and size apply to
 //     the image, whatever the command;
 //   - entrypoint and args: the image's command and arguments, one word a line; user: its UID,
@@ -56,7 +57,7 @@ func keyOf(annotation string) string {
 }
 
 func ofProcesses() []string {
-	return []string{podspec.AnnotationExitAfter, podspec.AnnotationExitCode, podspec.AnnotationStopDelay, podspec.AnnotationReadyDelay, podspec.AnnotationLog, podspec.AnnotationLogEvery, responses.AnnotationHTTP, responses.AnnotationGRPC, servers.Annotation}
+	return []string{podspec.AnnotationExitAfter, podspec.AnnotationExitCode, podspec.AnnotationStopDelay, podspec.AnnotationReadyDelay, podspec.AnnotationLog, podspec.AnnotationLogEvery, responses.AnnotationHTTP, responses.AnnotationGRPC, servers.Annotation, traffic.Annotation}
 }
 
 // Profiles are the image profiles that ConfigMaps declare.

@@ -170,6 +170,16 @@ func (s *State) clone() State {
 // Began returns when the run began.
 func (c *Container) Began() time.Time { return c.startedAt }
 
+// HasStopped reports whether a container of a pod that is being deleted has ended, after the signal to terminate and without being killed.
+func (s *State) HasStopped(name string) bool {
+	return s.terminating && slices.ContainsFunc(s.Containers, func(c Container) bool {
+		return c.Name == name && c.Phase == exited && c.termination != nil && c.termination.ExitCode != ExitKilled
+	})
+}
+
+// Signalled reports whether the container has got the signal to terminate, after its preStop hook.
+func (c *Container) Signalled() bool { return c.Phase == Running && !c.StopAt.IsZero() && !c.hooked }
+
 // endsAt returns when and with which code a running container ends; zero: never.
 func (c *Container) endsAt() (at time.Time, code int32) {
 	if c.exitAt.IsZero() || !c.StopAt.IsZero() && c.StopAt.Before(c.exitAt) {
