@@ -42,7 +42,7 @@ func TestFaults(t *testing.T) {
 	p.shows("nav .count", "1")
 	p.save("faults-truth")
 	p.do(chromedp.KeyEvent("3"))
-	p.until(`document.querySelector(".timeline canvas")?.getAttribute("aria-label").includes("faults: crash nodes node-1")`)
+	p.until(`document.querySelector(".timeline canvas")?.getAttribute("aria-label").includes("faults: f-1 crash nodes node-1")`)
 	p.save("faults-timeline")
 	p.do(chromedp.KeyEvent("1"))
 	p.until(`document.querySelector("canvas")?.dataset.drawn !== undefined`)

@@ -27,6 +27,8 @@ func TestZones(t *testing.T) {
 		p.do(chromedp.Evaluate(fmt.Sprintf(`at("pointermove", 0.1, %v)`, y), nil))
 		p.shows(".tip", zone)
 		p.shows(".tip", "/ 4")
+		// Beside the mouse, and not over what it is on.
+		p.until(fmt.Sprintf(`Math.abs(document.querySelector(".tip").getBoundingClientRect().left - document.querySelector(".picture").getBoundingClientRect().left - 0.1 * document.querySelector(".picture").clientWidth) < 60 && %v > 0`, y))
 	}
 	p.save("zones")
 	scale := `Number(document.querySelector(".picture").dataset.scale)`

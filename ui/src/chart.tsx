@@ -36,7 +36,7 @@ export function Chart({ label, clock, history }: { label: string; clock: Clock; 
         {
           width: element.clientWidth, height, legend: { live: true }, cursor: { drag: { x: false } },
           scales: { x: { time: false, range: (_u, min, max) => [Math.min(min, max - minRange), max] }, y: { range: (_u, _min, max) => [0, Math.max(1, max * 1.05)] } },
-          axes: [{ ...line, space: timeSpace, incrs: timeSteps, values: (_u, at) => at.map((t) => clockTime(t)) }, { ...line, space: valueSpace }],
+          axes: [{ ...line, space: timeSpace, incrs: timeSteps, values: (_u, at) => at.map((t) => clockTime(t)) }, { ...line, space: valueSpace, ...(drawn.names.some((n) => areas[n]) ? { incrs: podSteps } : {}) }],
           series: [
             { label: say("timeAxis"), value: (_u, v) => (v == null ? "" : clockTime(v)) },
             ...drawn.names.map((name, i) => {
@@ -91,6 +91,9 @@ function seriesName(name: string): string {
   const [, target] = /^(.+) target$/.exec(name) ?? [];
   return target ? say("targetOf", { name: target }) : name;
 }
+
+/** podSteps are the differences between two labels of numbers of pods: there are no halves of one. */
+const podSteps = [1, 2, 5].flatMap((f) => Array.from({ length: 7 }, (_, i) => f * 10 ** i)).sort((a, b) => a - b);
 
 /** timeSteps are the milliseconds between two labels of the time: whole seconds, since labels have no less. */
 const timeSteps = [1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 3 * 3600, 6 * 3600, 12 * 3600, 86400, 7 * 86400, 30 * 86400].map((s) => s * 1000);

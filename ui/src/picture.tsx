@@ -197,7 +197,7 @@ function Tip({ at, store, scene, canvas }: { at: Pointed; store: Store; scene: S
         `${say("cpu")} ${cpu(use.cpu)} / ${cpu(node!.cpu)}`, `${say("memory")} ${bytes(use.memory)} / ${bytes(node!.memory)}`,
       ];
   return (
-    <div class="tip" style={{ [left ? "left" : "right"]: left ? at.x + 22 : canvas.clientWidth - at.x + 14, [below ? "top" : "bottom"]: below ? at.y + 16 : canvas.clientHeight - at.y + 10 }}>
+    <div class="tip" style={{ [left ? "left" : "right"]: `${left ? at.x + 22 : canvas.clientWidth - at.x + 14}px`, [below ? "top" : "bottom"]: `${below ? at.y + 16 : canvas.clientHeight - at.y + 10}px` }}>
       <b>{pod ? `${pod.namespace}/${pod.name}` : node!.name}</b>
       {lines.filter(Boolean).map((l, i) => (
         <span key={i}>{l}</span>
