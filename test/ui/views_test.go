@@ -61,7 +61,7 @@ func TestViews(t *testing.T) {
 	p.shows("caption", "Replica sets")
 	c.run("", "kubectl", "set", "image", "deploy/web", "c=nginx:2")
 	p.until(`document.querySelectorAll(".sets tbody tr").length === 2`)
-	p.shows(".u-legend", "revision 2")
+	p.shows(".u-legend", "old")
 	p.shows(".scroll p", "30 desired, 30 exist, 30 updated, 30 ready, 30 available")
 	p.save("rollouts")
 	p.do(scheme(true))
