@@ -71,7 +71,9 @@ func TestObjectPanel(t *testing.T) {
 	p.do(chromedp.Click(`dialog [data-tab=history]`))
 	p.shows("dialog .history", "Chrom")
 	// Not with the mouse: rows of newer writes move the others down.
-	p.do(chromedp.Evaluate(`[...document.querySelectorAll("dialog .history tr")].find(r => r.innerText.includes("Chrom")).querySelector("input[name=to]").click(); document.querySelector("dialog .history input[name=from]").click()`, nil))
+	p.do(chromedp.Evaluate(`[...document.querySelectorAll("dialog .history tr")].find(r => r.innerText.includes("Chrom")).querySelector("input[name=to]").click()`, nil))
+	p.until(`[...document.querySelectorAll("dialog .history tr")].find(r => r.innerText.includes("Chrom")).querySelector("input[name=to]").checked`)
+	p.do(chromedp.Evaluate(`document.querySelector("dialog .history input[name=from]").click()`, nil))
 	p.shows("dialog .diff del", "readyReplicas")
 	p.save("object-history")
 
