@@ -66,3 +66,28 @@ func TestRollouts(t *testing.T) {
 	c.run("", "kubectl", "label", "node", "node-0", "disk=fast")
 	p.isIn("done", "StatefulSet/db")
 }
+
+// A chart has the rollouts from before the page was opened, although each took less than a pixel of
+// the time: it marks them, and shows each state by change.
+func TestRolloutsPast(t *testing.T) {
+	c := start(t, "--nodes", "3", "--clock", "virtual", "--seed", "1")
+	c.deploy("web", 3)
+	for i := range 4 {
+		c.run("", "clock", "advance", "1m")
+		c.run("", "kubectl", "set", "image", "deployment/web", fmt.Sprintf("c=nginx:%d", i))
+		c.run("", "kubectl", "rollout", "status", "deployment/web")
+	}
+	c.run("", "clock", "advance", "1m")
+	p := c.open(1280, 800)
+	p.until(ready + ` === 3`)
+	p.goTo("rollouts")
+	p.shows(".chart-axis", "4 changes of the spec")
+	states := p.value(`parseInt(document.querySelector(".chart-axis span").innerText)`)
+	if states < 20 {
+		t.Errorf("the chart of 4 rollouts of 3 pods has %v states", states)
+	}
+	p.save("rollouts-past")
+	p.choose(`select[aria-label=Axis]`, "change")
+	p.shows(".u-legend", "new, available")
+	p.save("rollouts-past-change")
+}

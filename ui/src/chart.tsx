@@ -4,9 +4,9 @@ import "uplot.css";
 import type { Clock } from "./clock.ts";
 import { onTheme, palette } from "./colors.ts";
 import type { History } from "./history.ts";
-import { areas, stacked } from "./series.ts";
+import { areas, byChange, marked, stacked } from "./series.ts";
 import { clockTime } from "./words.ts";
-import { say } from "./language.ts";
+import { list, say } from "./language.ts";
 
 const drawEvery = 250;
 /** minRange is the least time that a chart shows, in milliseconds. */
@@ -16,15 +16,20 @@ const height = 240;
 const timeSpace = 90;
 const valueSpace = 30;
 
-/** Chart draws a history up to the cluster's time. */
+type Axis = "time" | "change";
+
+/** Chart draws a history up to the cluster's time, or with the same width for each state, and marks where the spec was changed. */
 export function Chart({ label, clock, history }: { label: string; clock: Clock; history: History }) {
   const root = useRef<HTMLDivElement>(null);
   const [summary, setSummary] = useState("");
+  const [axis, setAxis] = useState<Axis>("time");
+  const [counts, setCounts] = useState("");
   useEffect(() => {
     const element = root.current!;
     let plot: uPlot | undefined;
     let names = "";
-    const now = () => stacked(history.names, history.until(clock.now()));
+    const now = () => stacked(history.names, axis === "time" ? history.until(clock.now()) : byChange(history.data));
+    const timeAt = (at: number) => (axis === "time" ? at : (history.data[0]![Math.min(at, history.data[0]!.length - 1)] ?? clock.now()));
     let own: (number | null)[][] = [];
     const make = () => {
       plot?.destroy();
@@ -35,10 +40,10 @@ export function Chart({ label, clock, history }: { label: string; clock: Clock; 
       plot = new uPlot(
         {
           width: element.clientWidth, height, legend: { live: true }, cursor: { drag: { x: false } },
-          scales: { x: { time: false, range: (_u, min, max) => [Math.min(min, max - minRange), max] }, y: { range: (_u, _min, max) => [0, Math.max(1, max * 1.05)] } },
-          axes: [{ ...line, space: timeSpace, incrs: timeSteps, values: (_u, at) => at.map((t) => clockTime(t)) }, { ...line, space: valueSpace, ...(drawn.names.some((n) => areas[n]) ? { incrs: podSteps } : {}) }],
+          scales: { x: { time: false, range: (_u, min, max) => [axis === "time" ? Math.min(min, max - minRange) : min, max] }, y: { range: (_u, _min, max) => [0, Math.max(1, max * 1.05)] } },
+          axes: [{ ...line, space: timeSpace, incrs: axis === "time" ? timeSteps : podSteps, values: (_u, at) => at.map((t) => clockTime(timeAt(t))) }, { ...line, space: valueSpace, ...(drawn.names.some((n) => areas[n]) ? { incrs: podSteps } : {}) }],
           series: [
-            { label: say("timeAxis"), value: (_u, v) => (v == null ? "" : clockTime(v)) },
+            { label: say("timeAxis"), value: (_u, v) => (v == null ? "" : clockTime(timeAt(v))) },
             ...drawn.names.map((name, i) => {
               const phase = areas[name];
               const color = phase ? colors.phase[phase] : name === "desired" ? colors.text : colors.owners[i % colors.owners.length]!;
@@ -46,6 +51,7 @@ export function Chart({ label, clock, history }: { label: string; clock: Clock; 
               return { label: seriesName(name), stroke: color, value, ...(phase ? { fill: mixed(color, colors.box) } : {}), width: phase ? 1.5 : 2, points: { show: false }, dash: /desired|target/.test(name) ? [6, 4] : undefined, paths: uPlot.paths.stepped!({ align: 1 }) };
             }),
           ],
+          hooks: { draw: [(u) => drawMarks(u, marked(history.names, history.data).map((i) => (axis === "time" ? history.data[0]![i]! : i)), colors.accent)] },
         },
         drawn.data as uPlot.AlignedData,
         element,
@@ -53,7 +59,10 @@ export function Chart({ label, clock, history }: { label: string; clock: Clock; 
     };
     const draw = () => {
       if (history.names.length === 0) return;
-      setSummary(history.names.map((name, i) => `${seriesName(name)} ${history.data[i + 1]!.at(-1) ?? 0}`).join(", "));
+      const all = now().names;
+      setSummary(all.map((name) => `${seriesName(name)} ${history.data[history.names.indexOf(name) + 1]!.at(-1) ?? 0}`).join(", "));
+      const marks = marked(history.names, history.data).length;
+      setCounts(list([say("statesShown", { n: history.data[0]!.length }), ...(marks ? [say("specChanges", { n: marks })] : [])]));
       if (names !== history.names.join()) {
         names = history.names.join();
         make();
@@ -74,8 +83,35 @@ export function Chart({ label, clock, history }: { label: string; clock: Clock; 
       stop();
       plot?.destroy();
     };
-  }, [clock, history]);
-  return <div class="chart" ref={root} role="img" aria-label={`${label}: ${summary}`} />;
+  }, [clock, history, axis]);
+  return (
+    <>
+      <p class="chart-axis">
+        <select aria-label={say("axis")} value={axis} onChange={(e) => setAxis(e.currentTarget.value as Axis)}>
+          <option value="time">{say("timeAxis")}</option>
+          <option value="change">{say("changeAxis")}</option>
+        </select>{" "}
+        <span class="dim">{counts}</span>
+      </p>
+      <div class="chart" ref={root} role="img" aria-label={`${label}: ${summary}`} />
+    </>
+  );
+}
+
+/** drawMarks draws a dashed line at each place. */
+function drawMarks(u: uPlot, places: number[], color: string): void {
+  const { left, top, width, height: high } = u.bbox;
+  u.ctx.save();
+  u.ctx.strokeStyle = color;
+  u.ctx.lineWidth = devicePixelRatio;
+  u.ctx.setLineDash([4 * devicePixelRatio, 4 * devicePixelRatio]);
+  u.ctx.beginPath();
+  for (const x of places.map((at) => Math.round(u.valToPos(at, "x", true)) + 0.5).filter((x) => x >= left && x <= left + width)) {
+    u.ctx.moveTo(x, top);
+    u.ctx.lineTo(x, top + high);
+  }
+  u.ctx.stroke();
+  u.ctx.restore();
 }
 
 /** mixed is a colour that is light on a ground, and hides what is below it. */

@@ -7,9 +7,9 @@ export class History {
   data: (number | null)[][] = [[]];
 
   /**
-   * add adds a sample. Names may appear at any time. A sample at the time of the last one replaces
-   * it: virtual time stands still while work is done. It returns false for one that changes nothing:
-   * an earlier time, the values of the last sample, or no names.
+   * add adds a sample. Names may appear at any time. Samples may share their time: virtual time
+   * stands still while work is done. It returns false for one that changes nothing: an earlier time,
+   * the values of the last sample, or no names.
    */
   add(time: number, values: Record<string, number>): boolean {
     const times = this.data[0]!;
@@ -22,21 +22,20 @@ export class History {
       this.names.push(name);
       this.data.push(times.map(() => null));
     }
-    if (time === last) for (const column of this.data) column.pop();
     times.push(time);
     this.names.forEach((name, i) => this.data[i + 1]!.push(values[name] ?? null));
     if (times.length > maxSamples) this.thin();
     return true;
   }
 
-  /** before puts samples before those that there are. */
+  /** before puts samples before those that there are; one at the time of the first was before it. */
   before(samples: { time: number; values: Record<string, number> }[]): void {
     const [times, ...columns] = this.data;
     const own = times!.map((time, i) => ({ time: time!, values: Object.fromEntries(this.names.flatMap((name, n) => (columns[n]![i] == null ? [] : [[name, columns[n]![i]!]]))) }));
     const first = own[0]?.time ?? Infinity;
     this.names = [];
     this.data = [[]];
-    for (const s of [...samples.filter((x) => x.time < first), ...own]) this.add(s.time, s.values);
+    for (const s of [...samples.filter((x) => x.time <= first), ...own]) this.add(s.time, s.values);
   }
 
   /** until returns the columns with the last values also at a time. */

@@ -41,6 +41,8 @@ export interface WorkloadRow extends Row {
   kind: string;
   owner: string;
   revision: string;
+  /** generation counts the changes of the spec. */
+  generation: number;
   desired: number;
   replicas: number;
   updated: number;
@@ -143,7 +145,7 @@ export function workloadRow(kind: string): (o: KubeObject) => WorkloadRow {
     const s = o.status ?? {};
     const job = kind === "Job";
     return {
-      ...base(o), kind, owner: owner(o), revision: o.metadata.annotations?.["deployment.kubernetes.io/revision"] ?? "",
+      ...base(o), kind, owner: owner(o), revision: o.metadata.annotations?.["deployment.kubernetes.io/revision"] ?? "", generation: o.metadata.generation ?? 0,
       desired: job ? (o.spec?.completions ?? o.spec?.parallelism ?? 1) : (o.spec?.replicas ?? s.desiredNumberScheduled ?? 0),
       replicas: job ? (s.active ?? 0) : (s.replicas ?? s.currentNumberScheduled ?? 0), updated: s.updatedReplicas ?? s.updatedNumberScheduled ?? 0,
       ready: s.readyReplicas ?? s.numberReady ?? s.ready ?? 0, available: s.availableReplicas ?? s.numberAvailable ?? 0,

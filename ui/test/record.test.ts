@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { beside, diff } from "../src/diff.ts";
 import { History, maxSamples } from "../src/history.ts";
 import type { WorkloadRow } from "../src/rows.ts";
-import { evenly, series, stacked } from "../src/series.ts";
+import { byChange, evenly, marked, series, stacked } from "../src/series.ts";
 import { chooser, firstAt, Lanes, maxMarks, nearest, noChoice, ownWrites, pinched, ticks, zoomed } from "../src/timelinemodel.ts";
 import { cpu, duration } from "../src/words.ts";
 import { type Write, writer } from "../src/writes.ts";
@@ -119,8 +119,8 @@ test("a history has a column a name, and gets coarser when it is long", () => {
   assert.equal(h.add(1.5, { a: 1 }), false);
   assert.equal(h.add(2, { a: 2, b: 5 }), true);
   assert.equal(h.add(3, { b: 6 }), true);
-  assert.deepEqual(h.data, [[1, 2, 3], [1, 2, null], [null, 5, 6]]);
-  assert.deepEqual(h.until(4), [[1, 2, 3, 4], [1, 2, null, null], [null, 5, 6, 6]]);
+  assert.deepEqual(h.data, [[1, 1, 1, 2, 3], [1, 3, 1, 2, null], [null, null, null, 5, 6]]);
+  assert.deepEqual(h.until(4), [[1, 1, 1, 2, 3, 4], [1, 3, 1, 2, null, null], [null, null, null, 5, 6, 6]]);
   assert.equal(h.until(3), h.data);
   for (let t = 4; t < 3 * maxSamples; t++) h.add(t, { b: t });
   assert.ok(h.data.every((c) => c.length === h.data[0]!.length && c.length <= maxSamples));
@@ -146,12 +146,29 @@ test("samples from before are put before those that there are", () => {
 });
 
 test("a rollout's pods are areas on top of each other", () => {
-  const row = { kind: "Deployment", desired: 4, replicas: 5, updated: 2, available: 4 } as WorkloadRow;
-  assert.deepEqual(series(row), { desired: 4, newReady: 1, newStarting: 1, oldPods: 3 });
+  const row = { kind: "Deployment", desired: 4, replicas: 5, updated: 2, available: 4, generation: 7 } as WorkloadRow;
+  assert.deepEqual(series(row), { desired: 4, newReady: 1, newStarting: 1, oldPods: 3, generation: 7 });
   const names = ["desired", "newReady", "newStarting", "oldPods"];
   const drawn = stacked(names, [[1, 2], [4, 4], [1, 2], [1, 2], [3, null]]);
   assert.deepEqual([drawn.names, drawn.data], [["oldPods", "newStarting", "newReady", "desired"], [[1, 2], [5, 4], [2, 4], [1, 2], [4, 4]]]);
   assert.deepEqual(evenly([1, 2, 3, 4, 5, 6], 3), [1, 4, 6]);
+});
+
+test("rollouts that were shorter than a pixel are marked, and as wide as the time between them", () => {
+  const h = new History();
+  const row = (generation: number, updated: number, available: number) => series({ kind: "Deployment", desired: 2, replicas: 2, updated, available, generation } as WorkloadRow);
+  h.add(600_000, row(3, 2, 2));
+  h.before([
+    ...[0, 300_000].flatMap((at, i) => [{ time: at, values: row(i + 2, 0, 2) }, { time: at + 30, values: row(i + 2, 1, 2) }, { time: at + 30, values: row(i + 2, 2, 2) }]),
+    { time: 600_000, values: row(3, 2, 2) },
+  ]);
+  assert.deepEqual(h.data[0], [0, 30, 30, 300_000, 300_030, 300_030]);
+  assert.deepEqual(marked(h.names, h.data), [3]);
+  const drawn = stacked(h.names, byChange(h.data));
+  assert.deepEqual(drawn.names, ["oldPods", "newStarting", "newReady", "desired"]);
+  assert.deepEqual(drawn.own[1], [2, 1, 0, 2, 1, 0, 0]);
+  assert.deepEqual(drawn.data[0], [0, 1, 2, 3, 4, 5, 6]);
+  assert.deepEqual(marked(["a"], [[1, 2], [1, 2]]), []);
 });
 
 test("two texts are put beside each other", () => {
