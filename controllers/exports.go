@@ -18,6 +18,7 @@ import (
 	devices "minikcm.dev/minikcm/controllers/internal/devicedriver/decide"
 	"minikcm.dev/minikcm/controllers/internal/devicetainteviction"
 	"minikcm.dev/minikcm/controllers/internal/disruption"
+	"minikcm.dev/minikcm/controllers/internal/endpointslice"
 	"minikcm.dev/minikcm/controllers/internal/env"
 	"minikcm.dev/minikcm/controllers/internal/job"
 	"minikcm.dev/minikcm/controllers/internal/nodeipam"
@@ -57,6 +58,7 @@ const (
 	VolumeAttachDetach      = persistentvolumeattachdetach.Name
 	VolumeAttacher          = volumeattacher.Name
 	VolumeBinder            = persistentvolumebinder.Name
+	EndpointSlice           = endpointslice.Name
 	VolumeProvisioner       = volumeprovisioner.Name
 )
 

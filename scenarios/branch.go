@@ -14,6 +14,7 @@ import (
 	"minikcm.dev/minikcm/internal/inflight"
 	"minikcm.dev/minikcm/internal/scenario/check"
 	"minikcm.dev/minikcm/internal/scenario/runrecord"
+	"minikcm.dev/minikcm/internal/scenario/sending"
 	"minikcm.dev/minikcm/internal/scenario/spec"
 )
 
@@ -38,7 +39,7 @@ type run struct {
 	branches   int
 	remembered map[string]any
 	// sending is the traffic.
-	sending sending
+	sending sending.Sending
 	// deferred take back the faults that last to the end of the steps.
 	deferred []func(ctx context.Context) error
 	// done are the scenario's own steps so far, and took is the cluster's time that the

@@ -60,7 +60,7 @@ func stepKinds() []*kind {
 			check: (*AwaitReachable).check, title: (*AwaitReachable).title, run: (*branch).reachable,
 			possible: (*AwaitReachable).possible, span: runrecord.Check,
 		}),
-		row("traffic", def[Traffic]{check: (*Traffic).check, title: (*Traffic).title, run: (*branch).traffic, possible: (*Traffic).possible}),
+		row("traffic", def[spec.Traffic]{check: (*spec.Traffic).Check, title: (*spec.Traffic).Title, run: (*branch).traffic, possible: trafficPossible}),
 		row("remember", def[check.Remember]{check: (*check.Remember).Check, title: rememberTitle, run: (*branch).remember}),
 	}
 }

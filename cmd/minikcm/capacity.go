@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -37,6 +38,7 @@ type capacityFlags struct {
 	noPreemption    bool
 	nodeDelay       time.Duration
 	latencies       minikcm.Latencies
+	traffic         *capacity.Traffic
 	nodeGroups      string
 	expander        string
 	// reports are the files to which the answer is written, too.
@@ -64,6 +66,16 @@ func (f *capacityFlags) register(cmd *cobra.Command) {
 	flags.DurationVar(&f.nodeDelay, "node-delay", 0, "how long a node that the question adds takes to be Ready")
 	flags.BoolVar(&f.cron, "cron", false, "let CronJobs start Jobs")
 	cmd.MarkFlagsMutuallyExclusive("from-objects", "from-snapshot", "kubeconfig")
+}
+
+// assumeDelays sets the delays of pods that are not given, for a question with traffic.
+func (f *capacityFlags) assumeDelays(flags *pflag.FlagSet) {
+	if !flags.Changed("start-delay") {
+		f.latencies.PodStart = capacity.TrafficStartDelay
+	}
+	if !flags.Changed("ready-delay") {
+		f.latencies.ContainerReady = capacity.TrafficReadyDelay
+	}
 }
 
 // ask forks the cluster that the flags select, prints the answer to a question about the fork, and closes it.
@@ -133,7 +145,7 @@ func (f *capacityFlags) options() (*capacity.Options, error) {
 	}
 	return &capacity.Options{
 		Seed: f.seed, For: f.limit, Autoscale: f.autoscale, Cron: f.cron, Drain: f.drain, NodeGroups: groups,
-		SchedulerConfig: f.schedulerConfig, NoPreemption: f.noPreemption, NodeDelay: f.nodeDelay, Latencies: f.latencies, Logger: klog.Background(),
+		SchedulerConfig: f.schedulerConfig, NoPreemption: f.noPreemption, NodeDelay: f.nodeDelay, Latencies: f.latencies, Traffic: f.traffic, Logger: klog.Background(),
 	}, nil
 }
 

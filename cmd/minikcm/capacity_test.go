@@ -49,6 +49,23 @@ func TestWhatif(t *testing.T) {
 	golden.Compare(t, "testdata/whatif.golden", out.String())
 }
 
+// Requests that fail while a node is drained are reported with their causes; mistakes in the file of traffic are.
+func TestWhatifTraffic(t *testing.T) {
+	t.Parallel()
+	var out strings.Builder
+	for _, args := range [][]string{
+		{"drain", "worker-0", "--traffic", "testdata/rates.yaml"},
+		{"drain", "worker-1", "--traffic", "testdata/rates.yaml"},
+		{"drain", "worker-0", "--traffic", "testdata/rates-bad.yaml"},
+		{"drain", "worker-0", "--traffic", "testdata/rates-unknown.yaml"},
+		{"drain", "worker-0", "--traffic", "testdata/rates-none.yaml"},
+	} {
+		code, stdout, stderr := call(append([]string{"whatif", "--from-objects", "testdata/shop.yaml"}, args...)...)
+		fmt.Fprintf(&out, "$ minikcm whatif %s\n%s%sexit code %d\n\n", strings.Join(args, " "), stderr, stdout, code)
+	}
+	golden.Compare(t, "testdata/whatiftraffic.golden", out.String())
+}
+
 // A cluster loaded from a dump has the same pods, with the same names on the same nodes.
 func TestFromObjects(t *testing.T) {
 	t.Parallel()

@@ -101,7 +101,7 @@ var exitCodes = map[string]exits{
 	"up":                    {"it was stopped by a signal or by `minikcm down`; with `--detach`, the cluster is ready", "the cluster did not start, or failed", ""},
 	"user add":              {"the kubeconfig is written", noReply + ", or the file cannot be written", ""},
 	"version":               {yes: shown},
-	"whatif":                {"everything fits", "pods stay pending, or evictions are refused", uncertainAnswer},
+	"whatif":                {"everything fits", "pods stay pending, evictions are refused, or requests miss their objectives", uncertainAnswer},
 	"why":                   {shown, noReply, ""},
 	"writes":                {shown, noReply, ""},
 }

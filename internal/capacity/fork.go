@@ -44,6 +44,8 @@ type Options struct {
 	NodeGroups *NodeGroups
 	// Latencies are the delays of pods in the fork.
 	Latencies minikcm.Latencies
+	// Traffic is sent from the changes on, and makes clients know changes late, as in a real cluster; nil: none is.
+	Traffic *Traffic
 	// NodeDelay is the time that a node which the question adds takes to become Ready.
 	NodeDelay time.Duration
 	// Drain are the options of the question's drains.
@@ -128,6 +130,9 @@ func Open(ctx context.Context, opts Options) (*Fork, error) {
 	if _, err := f.settle(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("letting the fork settle: %w", err), f.Close())
 	}
+	if err := f.slowEndpoints(); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
 	return f, nil
 }
 
@@ -138,6 +143,7 @@ func (o *Options) complete() {
 	if o.For == 0 {
 		o.For = DefaultFor
 	}
+	o.delays()
 	if !o.Start.IsZero() {
 		return
 	}

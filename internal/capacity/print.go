@@ -22,6 +22,7 @@ func (r *Report) Print(w io.Writer) error {
 	b.WriteString(r.Question() + "\n")
 	b.WriteString(r.verdict() + "\n")
 	printReasons(&b, r.Uncertain)
+	r.printTraffic(&b)
 	r.printConsolidation(&b)
 	scaled := make([][]string, len(r.Scaled))
 	for i, s := range r.Scaled {
@@ -154,6 +155,7 @@ func (r *Report) problems(before int) string {
 	if n := len(r.Rejected); n > 0 {
 		wrong = append(wrong, count(n, "object")+" rejected by the API server")
 	}
+	wrong = append(wrong, r.missed()...)
 	if n := len(r.Short); n > 0 {
 		wrong = append(wrong, count(n, "controller")+" short of pods")
 	}

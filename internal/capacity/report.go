@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"minikcm.dev/minikcm/internal/dump"
+	"minikcm.dev/minikcm/internal/scenario/runrecord"
 )
 
 // Verdict is an answer in one word.
@@ -25,7 +26,7 @@ type Report struct {
 	Changes []Change `json:"changes"`
 	Verdict Verdict  `json:"verdict"`
 	// Fits is true if the changes left no further pod pending, no controller without a pod that it had,
-	// and all drains were completed.
+	// and all drains were completed, and the traffic met its objectives.
 	Fits bool `json:"fits"`
 	// Uncertain are the reasons why the verdict is uncertain.
 	Uncertain []string `json:"uncertain,omitempty"`
@@ -61,7 +62,9 @@ type Report struct {
 	Waited []Wait `json:"waited,omitempty"`
 	// Assumed are pods that ail in the fork because they, or those that they replace, did before.
 	Assumed []Assumed `json:"assumed,omitempty"`
-	Nodes   []NodeUse `json:"nodes"`
+	// Traffic says what became of the requests of each route.
+	Traffic []runrecord.Traffic `json:"traffic,omitempty"`
+	Nodes   []NodeUse           `json:"nodes"`
 	// Loaded is the summary of the dump that was forked, or nil for other sources.
 	Loaded *dump.Summary `json:"loaded,omitempty"`
 

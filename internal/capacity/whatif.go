@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"minikcm.dev/minikcm/internal/scenario/runrecord"
 )
 
 // WhatIf makes the changes in their order, all at the same instant, lets the fork settle, and
@@ -23,8 +25,11 @@ func (f *Fork) WhatIf(ctx context.Context, changes []Change) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := f.checkTraffic(ctx); err != nil {
+		return nil, err
+	}
 	begun := f.cluster.Clock().Now()
-	activities, settled, err := f.make(ctx, changes, before)
+	activities, settled, sent, err := f.makeWithTraffic(ctx, changes, before)
 	if err != nil {
 		return nil, err
 	}
@@ -32,7 +37,7 @@ func (f *Fork) WhatIf(ctx context.Context, changes []Change) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Report{Changes: changes, Loaded: f.Loaded(), Settled: settled, begun: begun}
+	r := &Report{Changes: changes, Loaded: f.Loaded(), Settled: settled, Traffic: sent, begun: begun}
 	r.lasts(f.watch.since())
 	for _, a := range activities {
 		if a, reports := a.(interface{ report(r *Report) }); reports {
@@ -57,6 +62,22 @@ func (f *Fork) WhatIf(ctx context.Context, changes []Change) (*Report, error) {
 	}
 	r.judge(append(lacks, unscaled...))
 	return r, nil
+}
+
+// makeWithTraffic makes the changes while requests are sent.
+func (f *Fork) makeWithTraffic(ctx context.Context, changes []Change, before *state) (all []activity, settled bool, sent []runrecord.Traffic, err error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	end, err := f.send(ctx, cancel)
+	if err != nil {
+		return nil, false, nil, err
+	}
+	all, settled, err = f.make(ctx, changes, before)
+	sent = end()
+	if err != nil && ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	return all, settled, sent, err
 }
 
 // make makes the changes and lets the fork settle. A consolidation begins when the fork has settled after the
@@ -126,7 +147,7 @@ func (r *Report) judge(lacks []string) {
 	}
 	further := slices.ContainsFunc(r.Pending, func(w Waiting) bool { return !w.Before })
 	limited := slices.ContainsFunc(r.Scaled, r.lacks)
-	r.Fits = !definite && !further && !limited && len(r.Short) == 0
+	r.Fits = !definite && !further && !limited && len(r.Short)+len(r.missed()) == 0
 	switch {
 	case !definite && len(lacks) > 0:
 		r.Verdict, r.Uncertain = Uncertain, lacks

@@ -42,6 +42,11 @@ func (c *Checker) ProblemAt(line int, field, format string, args ...any) {
 	c.d.problem(max(line, c.line), c.at(field), format, args...)
 }
 
+// In returns the checker of a value within this one.
+func (c *Checker) In(field string) *Checker {
+	return &Checker{Step: c.Step, d: c.d, line: c.line, field: c.at(field), before: len(*c.d.problems)}
+}
+
 // Check reports err as the problem of a field, unless it is nil.
 func (c *Checker) Check(field string, err error) { c.d.check(c.line, c.at(field), err) }
 
