@@ -61,7 +61,11 @@ the answer depends on something that the dump does not contain.`,
 				flags.autoscale = flags.autoscale || c.Verb == capacity.Load
 			}
 			return flags.ask(cmd, func(ctx context.Context, fork *capacity.Fork) (answer, error) {
-				return fork.WhatIf(ctx, changes)
+				report, err := fork.WhatIf(ctx, changes)
+				if err != nil {
+					return nil, err
+				}
+				return report, fork.Advise(ctx, changes, report)
 			})
 		},
 	}

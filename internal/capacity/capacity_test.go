@@ -76,14 +76,19 @@ func fork(t *testing.T) *Fork {
 	return forkOf(t, manifests)
 }
 
-// forkOf opens a fork with manifests and three nodes.
-func forkOf(t *testing.T, text string) *Fork {
-	t.Helper()
+// threeNodes are the manifests of three nodes.
+func threeNodes() (text string) {
 	for i := range 3 {
 		amounts := `{cpu: "4", memory: 16Gi, pods: "20"}`
 		text += fmt.Sprintf("---\napiVersion: v1\nkind: Node\nmetadata: {name: n%d, labels: {disk: ssd}}\nstatus: {capacity: %s, allocatable: %s}\n", i, amounts, amounts)
 	}
-	objects, err := dump.Decode([]byte(text), dump.MaxObjects)
+	return text
+}
+
+// forkOf opens a fork with manifests and three nodes.
+func forkOf(t *testing.T, text string) *Fork {
+	t.Helper()
+	objects, err := dump.Decode([]byte(text+threeNodes()), dump.MaxObjects)
 	if err != nil {
 		t.Fatal(err)
 	}

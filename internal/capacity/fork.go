@@ -65,7 +65,9 @@ const DefaultFor = 24 * time.Hour
 
 // Fork is a forked cluster. The caller must close it.
 type Fork struct {
-	opts    Options
+	opts Options
+	// asked are the options as they were given, with the fork's start, for further forks.
+	asked   Options
 	cluster *minikcm.Cluster
 	// begun is when the fork had started, in its own time.
 	begun   time.Time
@@ -82,6 +84,7 @@ type Fork struct {
 // Open starts a fork and returns when it has settled.
 func Open(ctx context.Context, opts Options) (*Fork, error) {
 	opts.complete()
+	asked := opts
 	selected := []string{"*"}
 	if !opts.Autoscale {
 		selected = append(selected, "-"+controllers.HorizontalPodAutoscaler)
@@ -123,7 +126,7 @@ func Open(ctx context.Context, opts Options) (*Fork, error) {
 	if err := errors.Join(err, remove()); err != nil {
 		return nil, fmt.Errorf("forking the cluster: %w", err)
 	}
-	f := &Fork{opts: opts, cluster: cluster, begun: cluster.Clock().Now(), client: cluster.Client(), watch: watch(cluster), scheduler: scheduling, unseen: unseen}
+	f := &Fork{opts: opts, asked: asked, cluster: cluster, begun: cluster.Clock().Now(), client: cluster.Client(), watch: watch(cluster), scheduler: scheduling, unseen: unseen}
 	if err := f.connect(ctx); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}

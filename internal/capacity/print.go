@@ -23,6 +23,7 @@ func (r *Report) Print(w io.Writer) error {
 	b.WriteString(r.verdict() + "\n")
 	printReasons(&b, r.Uncertain)
 	r.printTraffic(&b)
+	r.printRemedies(&b)
 	r.printConsolidation(&b)
 	scaled := make([][]string, len(r.Scaled))
 	for i, s := range r.Scaled {

@@ -64,7 +64,9 @@ type Report struct {
 	Assumed []Assumed `json:"assumed,omitempty"`
 	// Traffic says what became of the requests of each route.
 	Traffic []runrecord.Traffic `json:"traffic,omitempty"`
-	Nodes   []NodeUse           `json:"nodes"`
+	// Remedies lets fewer requests fail; see Fork.Advise.
+	Remedies []Remedy  `json:"remedies,omitempty"`
+	Nodes    []NodeUse `json:"nodes"`
 	// Loaded is the summary of the dump that was forked, or nil for other sources.
 	Loaded *dump.Summary `json:"loaded,omitempty"`
 
