@@ -1,6 +1,6 @@
 // The timeline's lanes: which writes are in which, and which of them are near a point.
 
-import { type Write, writer } from "./writes.ts";
+import { byHand, type Write, writer } from "./writes.ts";
 
 /** Axis is what the timeline's width stands for: when a write was made, or its revision. Virtual time stands still while work is done, so that many writes have one time. */
 export type Axis = "time" | "revision";
@@ -12,7 +12,7 @@ export interface Mark {
 }
 export interface Lane {
   name: string;
-  /** own are lanes of programs outside of the cluster: the user's. They are first. */
+  /** own are lanes of a person's tools. They are first. */
   own: boolean;
   marks: Mark[];
 }
@@ -26,12 +26,15 @@ export interface Choice {
   lane: string;
 }
 export const noChoice: Choice = { text: "", kind: "", lane: "" };
-/** ownWrites chooses the writes of programs outside of the cluster. */
+/** ownWrites chooses the writes of a person's tools. */
 export const ownWrites = "*";
 
-/** isOwn reports whether a program outside of the cluster made a write: kubectl, a browser, an operator. */
-export function isOwn(w: Pick<Write, "userAgent">): boolean {
-  return !!w.userAgent && !w.userAgent.startsWith("minikcm/");
+/** scenarioRunner is the program that makes the steps of scenarios. */
+const scenarioRunner = "minikcm-scenario";
+
+/** isOwn reports whether a person's tool made a write: kubectl, a browser, curl; neither an operator nor a scenario, whose steps are bands above the lanes. */
+export function isOwn(w: Pick<Write, "actor" | "userAgent">): boolean {
+  return byHand(w) && writer(w) !== scenarioRunner;
 }
 
 /** chooser returns whether a choice has a write; undefined if it has all. */

@@ -4,25 +4,19 @@ import { beside, diff } from "../src/diff.ts";
 import { History, maxSamples } from "../src/history.ts";
 import type { WorkloadRow } from "../src/rows.ts";
 import { byChange, evenly, marked, series, stacked } from "../src/series.ts";
-import { chooser, firstAt, Lanes, maxMarks, nearest, noChoice, ownWrites, pinched, ticks, zoomed } from "../src/timelinemodel.ts";
+import { chooser, firstAt, isOwn, Lanes, maxMarks, nearest, noChoice, ownWrites, pinched, ticks, zoomed } from "../src/timelinemodel.ts";
 import { cpu, duration } from "../src/words.ts";
-import { type Write, writer } from "../src/writes.ts";
+import { byHand, type Write, writer } from "../src/writes.ts";
+import writers from "../../internal/writerecord/testdata/writers.json";
 
 const write = (revision: number, userAgent = "minikcm/kubelet", resource = "pods"): Write => ({
   revision, time: new Date(revision * 1000).toISOString(), actor: "a", userAgent, verb: "update", resource: { group: "", version: "v1", resource }, name: "x",
 });
 
-test("writers are named as by minikcm why", () => {
-  for (const [agent, want] of [
-    ["minikcm/deployment-controller", "deployment-controller"],
-    ["minikcm/default-scheduler", "scheduler"],
-    ["kubectl/v1.37.2 (linux/amd64) kubernetes/unknown", "kubectl"],
-    ["kube-controller-manager/v1.37.2 (linux/amd64) kubernetes/59526cd/system:serviceaccount:kube-system:job-controller", "kube-controller-manager/job-controller"],
-    ["manager/v0.0.0 (linux/amd64) kubernetes/$Format/leader-election", "manager/leader-election"],
-    ["Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/129.0.0.0 Safari/537.36", "Chrome"],
-    ["Mozilla/4.0 (compatible)", "browser"],
-    ["", "alice"],
-  ] as const) assert.equal(writer({ actor: "alice", userAgent: agent }), want, agent);
+test("writers are named, and known as a person's tools, as by minikcm why", () => {
+  for (const { userAgent, writer: name, byHand: hand } of writers) assert.deepEqual([writer({ actor: "alice", userAgent }), byHand({ actor: "alice", userAgent })], [name, hand], userAgent);
+  const own = (userAgent: string) => isOwn({ actor: "alice", userAgent });
+  assert.deepEqual([own("minikcm-scenario"), own("minikcm-fault/1"), own("manager/v0.0.0 (linux/amd64) kubernetes/$Format"), own("kubectl/v1")], [false, true, false, true]);
 });
 
 test("lanes take each write once, and leave out what is hidden", () => {

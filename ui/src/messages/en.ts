@@ -705,7 +705,7 @@ export const en = {
   objectWord: "Object",
   allKinds: "all",
   allPrograms: "all programs",
-  yourPrograms: "yours: kubectl, browsers, operators",
+  yourPrograms: "yours: kubectl, browsers, curl",
   writesOfAll: "{n} of {all} {all|one:write|other:writes}",
   showAll: "Show all",
   onlyThisObject: "Only this object",

@@ -707,7 +707,7 @@ export const zh: Record<keyof typeof en, string> = {
   objectWord: "对象",
   allKinds: "全部",
   allPrograms: "所有程序",
-  yourPrograms: "您的：kubectl、浏览器、Operator",
+  yourPrograms: "您的：kubectl、浏览器、curl",
   writesOfAll: "显示 {n} 次写入，共 {all} 次",
   showAll: "全部显示",
   onlyThisObject: "只看此对象",

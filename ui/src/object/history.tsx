@@ -56,10 +56,10 @@ export function History({ of, kind, revision, clock }: { of: ObjectRef; kind: Ki
           {writes.slice(0, shownWrites).map((w) => (
             <tr key={w.revision}>
               <td>
-                <input type="radio" name="from" aria-label={say("fromRevision", { revision: String(w.revision) })} checked={w.revision === from} onChange={() => choose({ from: w.revision, to })} />
+                <input type="radio" name="from" aria-label={say("fromRevision", { revision: String(w.revision) })} checked={w.revision === from} onChange={() => choose((c) => ({ ...c, to: c.to ?? to, from: w.revision }))} />
               </td>
               <td>
-                <input type="radio" name="to" aria-label={say("upToRevision", { revision: String(w.revision) })} checked={w.revision === to} onChange={() => choose({ from, to: w.revision })} />
+                <input type="radio" name="to" aria-label={say("upToRevision", { revision: String(w.revision) })} checked={w.revision === to} onChange={() => choose((c) => ({ ...c, from: c.from ?? from, to: w.revision }))} />
               </td>
               <td>
                 <ObjectLink of={of} tab="yaml" rev={w.revision}>
