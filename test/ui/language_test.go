@@ -30,4 +30,7 @@ func TestLanguage(t *testing.T) {
 		p.save(fmt.Sprintf("zh-%d", i+1))
 	}
 	p.shows("dialog", "概览")
+	c.run("", "kubectl", "set", "resources", "deployment/web", "--requests=cpu=500") // fits nowhere
+	p.goTo("why?resource=deployments&group=apps&namespace=default&name=web")
+	p.shows(".why h2", "未就绪")
 }

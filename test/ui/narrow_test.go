@@ -22,6 +22,7 @@ func TestNarrow(t *testing.T) {
 		if width := p.value(`document.documentElement.scrollWidth`); width > 390 {
 			t.Errorf("%s is %v wide", view, width)
 		}
+		p.until(`((nav, tab) => tab.left >= nav.left - 1 && tab.right <= nav.right + 1)(...["nav", "nav [aria-current]"].map(e => document.querySelector(e).getBoundingClientRect()))`)
 		if height := p.value(`document.querySelector("header").offsetHeight`); height > 180 {
 			t.Errorf("in %s, the header is %v high", view, height)
 		}

@@ -88,6 +88,9 @@ function Page({ store, clock, faults, actions }: { store: Store; clock: Clock; f
     else if (theme !== "auto") dataset.theme = theme;
   }, [theme]);
   useEffect(() => {
+    document.querySelector("nav [aria-current]")?.scrollIntoView({ block: "nearest" }); // on a phone, not all views have room
+  }, [view, features]);
+  useEffect(() => {
     const key = (e: KeyboardEvent) => shortcut(e, clock, report);
     addEventListener("keydown", key);
     return () => removeEventListener("keydown", key);

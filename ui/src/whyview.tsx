@@ -5,7 +5,7 @@ import type { ObjectRef } from "./objectref.ts";
 import { go, type Route } from "./route.ts";
 import { clockTime, duration } from "./words.ts";
 import { effectOf, explain, type Explanation, type Link, objectName, type Reason, type Write, writer } from "./writes.ts";
-import { type Plain, list, say } from "./language.ts";
+import { type Plain, list, problemText, say } from "./language.ts";
 
 /** WhyView shows the causes of an object's writes, back to the first one. */
 export function WhyView({ route }: { route: Route }) {
@@ -75,6 +75,13 @@ function Question({ q }: { q: { group?: string; resource?: string; namespace?: s
   );
 }
 
+/** stateText is a state that the server knows (internal/reasons) in the page's language. */
+function stateText(state: string): string {
+  const key = `state_${state.replaceAll(" ", "_")}`;
+  const text = problemText(key);
+  return text === key ? state : text;
+}
+
 function Answer({ e }: { e: Explanation }) {
   const now = e.now;
   return (
@@ -82,7 +89,7 @@ function Answer({ e }: { e: Explanation }) {
       <h2>
         <ObjectLink of={refOf(e.object)}>{objectName(e.object)}</ObjectLink>
         {e.object.namespace && <span class="dim"> {say("inNamespace", { namespace: e.object.namespace })}</span>}
-        {now?.state && <span class={now.state === "ready" ? "state" : "state bad"}> {now.state}</span>}
+        {now?.state && <span class={now.state === "ready" ? "state" : "state bad"}> {stateText(now.state)}</span>}
       </h2>
       {now?.reasons && <Reasons reasons={now.reasons} />}
       <Chain title={say("deletedBecause")} link={e.deletion} />

@@ -9,7 +9,7 @@ export type { Explanation, Link, Reason, Write };
 const browsers: [string, string][] = [["Edg/", "Edge"], ["OPR/", "Opera"], ["Firefox/", "Firefox"], ["Chromium/", "Chromium"], ["Chrome/", "Chrome"], ["Safari/", "Safari"]];
 
 /** programs are those whose user agents begin with another name, by that in lower case. */
-const programs: Record<string, string> = {
+export const programs: Record<string, string> = {
   helm: "helm", "go-http-client": "Go program", "openapi-generator": "OpenAPI client", postmanruntime: "Postman", "python-requests": "Python program", "python-urllib": "Python program", hashicorp: "Terraform",
 };
 
