@@ -61,7 +61,11 @@ func (f *Fork) Advise(ctx context.Context, changes []Change, r *Report) error {
 			break
 		}
 	}
+	r.remedied = a.last
 	for _, w := range a.workloads {
+		if !w.enough && !w.settled { // the last trial has a remedy that is not listed
+			r.remedied = nil
+		}
 		r.Remedies = append(r.Remedies, w.found(r, a.last))
 	}
 	return nil

@@ -21,6 +21,7 @@ func (r *Report) Print(w io.Writer) error {
 	var b strings.Builder
 	b.WriteString(r.Question() + "\n")
 	b.WriteString(r.verdict() + "\n")
+	b.WriteString(r.failing())
 	printReasons(&b, r.Uncertain)
 	r.printTraffic(&b)
 	r.printRemedies(&b)

@@ -70,6 +70,8 @@ type Report struct {
 	// Loaded is the summary of the dump that was forked, or nil for other sources.
 	Loaded *dump.Summary `json:"loaded,omitempty"`
 
+	// remedied is the report with all Remedies; nil: there is none.
+	remedied *Report
 	// begun is when the changes were made.
 	begun time.Time
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -146,6 +147,9 @@ func (f *Fork) checkTraffic(ctx context.Context) error {
 			return fmt.Errorf("asking where the route %s leads: %w", t.Name, err)
 		}
 		if why := nowhere(ways); why != "" {
+			if t.From == anyClient && strings.HasPrefix(why, string(traffic.Unreachable)) {
+				why += "; with from, such as deploy/NAME, the requests come from pods"
+			}
 			return input("the route %s leads nowhere: %s", t.Name, why)
 		}
 	}
@@ -195,6 +199,27 @@ func (r *Report) missed() []string {
 		}
 	}
 	return all
+}
+
+// failing says how many requests fail, also with the remedies; empty: there is no traffic.
+func (r *Report) failing() string {
+	if len(r.Traffic) == 0 {
+		return ""
+	}
+	requests, failed := total(r)
+	if r.remedied != nil && slices.ContainsFunc(r.Remedies, func(m Remedy) bool { return m.Change != "" }) {
+		_, then := total(r.remedied)
+		return fmt.Sprintf("%d of %d requests fail; with the remedies below, %d do.\n", failed, requests, then)
+	}
+	return fmt.Sprintf("%d of %d requests fail.\n", failed, requests)
+}
+
+// total returns the requests of all routes, and how many of them failed.
+func total(r *Report) (requests, failed int64) {
+	for i := range r.Traffic {
+		requests, failed = requests+r.Traffic[i].Requests, failed+r.Traffic[i].Failed
+	}
+	return requests, failed
 }
 
 // printTraffic writes what became of the requests.
