@@ -186,10 +186,11 @@ func (c *Controller) remove(ctx context.Context, secret *corev1.Secret) error {
 	return nil
 }
 
-// forget removes a secret that is gone from its account's list. The loop retries after a
-// conflict.
+// forget removes a secret that is gone from its account's list. It reads the account from the API, as upstream: in
+// the cache it may not list the secret yet, and no further event would follow. The loop retries after a conflict.
 func (c *Controller) forget(ctx context.Context, namespace, owner, secret string) error {
-	account, err := c.accounts.ServiceAccounts(namespace).Get(owner)
+	accounts := c.client.CoreV1().ServiceAccounts(namespace)
+	account, err := accounts.Get(ctx, owner, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
@@ -200,7 +201,7 @@ func (c *Controller) forget(ctx context.Context, namespace, owner, secret string
 	if updated == nil {
 		return nil
 	}
-	if _, err := c.client.CoreV1().ServiceAccounts(namespace).Update(ctx, updated, metav1.UpdateOptions{}); err != nil && !apierrors.IsNotFound(err) {
+	if _, err := accounts.Update(ctx, updated, metav1.UpdateOptions{}); err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("taking secret %s out of service account %s/%s: %w", secret, namespace, owner, err)
 	}
 	return nil
