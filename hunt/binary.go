@@ -38,9 +38,11 @@ type Binary struct {
 // Report has the findings of a hunt.
 type Report struct {
 	// Points counts the operator's writes, Tried the disturbed runs and Unmet those in which the write did not occur.
-	Points   int     `json:"points"`
-	Tried    int     `json:"runs"`
-	Unmet    int     `json:"unmet"`
+	Points int `json:"points"`
+	Tried  int `json:"runs"`
+	Unmet  int `json:"unmet"`
+	// Left are the disturbances, each alone, for which the budget or the number of runs did not suffice.
+	Left     int     `json:"left,omitempty"`
 	Findings []Found `json:"findings"`
 	// Unrepeated are ends that no repetition has shown again: they are no findings.
 	Unrepeated []Found `json:"unrepeated,omitempty"`
@@ -128,7 +130,7 @@ func newIdentity(ctx context.Context) (*minikcm.Identity, error) {
 
 // found returns the report.
 func (h *hunter) found() *Report {
-	r := &Report{Points: len(h.points), Tried: h.tried, Unmet: h.unmet, Findings: []Found{}}
+	r := &Report{Points: len(h.points), Tried: h.tried, Unmet: h.unmet, Left: h.left, Findings: []Found{}}
 	slices.SortStableFunc(h.findings, func(a, b *finding) int { return b.cameBack - a.cameBack })
 	for _, f := range h.findings {
 		one := Found{Name: f.name(), Class: f.class(), Story: h.story(f), CameBack: f.cameBack, Repeated: f.repeated, Run: f.first.record}

@@ -40,9 +40,9 @@ type hunter struct {
 	noise map[string]bool
 	// usual has the misdeeds of undisturbed runs.
 	usual conduct
-	// tried counts the disturbed runs, unmet those whose write did not occur.
-	tried, unmet int
-	findings     []*finding
+	// tried counts the disturbed runs, unmet those whose write did not occur, and left the disturbances that the plan did not come to.
+	tried, unmet, left int
+	findings           []*finding
 }
 
 // finding is one bug: disturbed runs that end in the same way.
@@ -193,6 +193,12 @@ func (h *hunter) hunt() {
 			h.progressed(p)
 		}
 	})
+	for _, o := range outcomes[:min(len(outcomes), len(singles))] {
+		if o == nil {
+			h.left++
+		}
+	}
+	h.left += max(0, len(singles)-len(outcomes))
 	for i, o := range outcomes { // in the order of the plan, so that one seed finds the same
 		if o != nil {
 			h.add(o, verdicts[i])

@@ -38,6 +38,12 @@ func readScenario(path string, set map[string]string) (w Workload, err error) {
 	return newScenario(&scenarioFile{path, data, set})
 }
 
+// CheckScenario returns why the file of a scenario cannot be hunted with; nil if it can.
+func CheckScenario(path string, set map[string]string) error {
+	_, err := readScenario(path, set)
+	return err
+}
+
 // newScenario returns the workload of a scenario.
 func newScenario(file *scenarioFile) (w Workload, err error) {
 	w.scenario = file

@@ -50,6 +50,12 @@ func HuntUpstream(ctx context.Context, path string, b Binary) (*Report, error) {
 	}))
 }
 
+// CheckUpstream returns why HuntUpstream refuses a program; nil if it does not. It runs the program's --help.
+func CheckUpstream(ctx context.Context, path string) error {
+	_, _, err := upstreamParts(ctx, path)
+	return err
+}
+
 // upstreamParts returns which parts of the control plane a program has, under minikcm's names, and the flags with which it runs them.
 func upstreamParts(ctx context.Context, path string) (names, flags []string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, helpLimit)

@@ -59,7 +59,8 @@ the place of minikcm's own.
 With --replay, only the runs of one finding are made: that is the test of its repair. --out
 writes it as a script, which is run from anywhere, by the minikcm in PATH or in MINIKCM.
 
-The exit code is 1 if there are findings.`,
+The exit code is 1 if there are findings, or if no hunt takes place, and 2 for wrong flags and
+files.`,
 		Example: `  minikcm hunt --operator bin/manager scenario.yaml
   minikcm hunt --operator 'bin/manager --leader-elect=false' scenario.yaml --budget 20m --junit hunt.xml
   minikcm hunt --self --budget 10m
@@ -70,7 +71,7 @@ The exit code is 1 if there are findings.`,
 			if len(args) > 0 {
 				f.Scenario = args[0]
 			}
-			if err := f.check(); err != nil {
+			if err := f.check(cmd.Context()); err != nil {
 				return badInput{err}
 			}
 			return f.run(cmd)
@@ -100,7 +101,30 @@ The exit code is 1 if there are findings.`,
 // allControllers is the value of --self without one.
 const allControllers = "*"
 
-func (f *huntFlags) check() error {
+// check returns what is wrong with the flags and the files that they name.
+func (f *huntFlags) check(ctx context.Context) error {
+	if err := f.checkFlags(); err != nil {
+		return err
+	}
+	if f.Scenario != "" {
+		if err := hunt.CheckScenario(f.Scenario, f.Set); err != nil {
+			return err
+		}
+	}
+	if f.kcm != "" {
+		if err := hunt.CheckUpstream(ctx, f.kcm); err != nil {
+			return fmt.Errorf("--kcm: %w", err)
+		}
+	}
+	if f.out != "" {
+		if err := os.MkdirAll(f.out, 0o750); err != nil {
+			return fmt.Errorf("--out: %w", err)
+		}
+	}
+	return f.outputs.prepare()
+}
+
+func (f *huntFlags) checkFlags() error {
 	switch {
 	case f.operator == "" && f.self == "" && f.kcm == "":
 		return fmt.Errorf("--operator is missing: the command that runs the operator, such as --operator bin/manager; or --self, or --kcm")
@@ -134,12 +158,7 @@ func (f *huntFlags) check() error {
 		}
 		f.Command = []string{shell, "-c", f.operator}
 	}
-	if f.out != "" {
-		if err := os.MkdirAll(f.out, 0o750); err != nil {
-			return fmt.Errorf("--out: %w", err)
-		}
-	}
-	return f.outputs.prepare()
+	return nil
 }
 
 func (f *huntFlags) run(cmd *cobra.Command) error {
@@ -261,6 +280,9 @@ func (f *huntFlags) print(out io.Writer, report *hunt.Report) error {
 		fmt.Fprintf(&b, "no finding, since it did not come back: %s\n", found.Story)
 	}
 	fmt.Fprintf(&b, "%s of the operator, %s (in %d of them the write did not occur), %s\n", counted(report.Points, "write"), counted(report.Tried, "disturbed run"), report.Unmet, counted(len(report.Findings), "finding"))
+	if report.Left > 0 && len(f.Replay) == 0 {
+		fmt.Fprintf(&b, "not tried, for lack of time (--budget) or runs (--trials): %s\n", counted(report.Left, "disturbance"))
+	}
 	_, err := io.WriteString(out, b.String())
 	return err
 }

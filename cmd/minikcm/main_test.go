@@ -208,6 +208,8 @@ var mistakes = [][]string{
 	{"up", "--publish=99999"},
 	{"hunt", "--speed", "fast"},
 	{"hunt", "--self=gardener"},
+	{"hunt", "--operator", "true", "/no/such/scenario.yaml"},
+	{"hunt", "--kcm", "/no/such/kube-scheduler"},
 	{"hunt", "--self", "--operator", "bin/manager"},
 	{"up", "--controllers", "*,-gardener"},
 	{"up", "--etcd-cafile", "ca.crt"},
