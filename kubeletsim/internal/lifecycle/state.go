@@ -105,6 +105,8 @@ type Container struct {
 	Quiet bool
 	// hooked means that its preStop hook runs. The signal follows, or the end at StopAt.
 	hooked bool
+	// signalAt is when its preStop hook ends, if that is known before and the signal follows then. Zero: the signal is not waited for.
+	signalAt time.Time
 	// changed means that the container is restarted whatever the restart policy: the spec has
 	// another image, or the pod starts over.
 	changed bool
@@ -178,7 +180,9 @@ func (s *State) HasStopped(name string) bool {
 }
 
 // Signalled reports whether the container has got the signal to terminate, after its preStop hook.
-func (c *Container) Signalled() bool { return c.Phase == Running && !c.StopAt.IsZero() && !c.hooked }
+func (c *Container) Signalled() bool {
+	return c.Phase == Running && !c.StopAt.IsZero() && !c.hooked && c.signalAt.IsZero()
+}
 
 // endsAt returns when and with which code a running container ends; zero: never.
 func (c *Container) endsAt() (at time.Time, code int32) {

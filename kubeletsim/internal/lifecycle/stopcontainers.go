@@ -88,6 +88,9 @@ func (s *stepper) endRuns() bool {
 			c.termination.Message = message
 			moved = true
 		}
+		if !c.signalAt.IsZero() && s.due(c.signalAt) {
+			c.signalAt = time.Time{}
+		}
 	}
 	return moved
 }
@@ -95,7 +98,7 @@ func (s *stepper) endRuns() bool {
 func (s *stepper) end(c *Container, code int32, reason string) {
 	c.Phase = exited
 	c.finishedAt, c.adopted = s.Now, false
-	c.exitAt, c.StopAt = time.Time{}, time.Time{}
+	c.exitAt, c.StopAt, c.signalAt = time.Time{}, time.Time{}, time.Time{}
 	c.started, c.ready, c.unready = false, false, ""
 	c.termination = terminationOf(podspec.RuntimeUID(s.Pod), c, code, reason)
 }
@@ -152,7 +155,11 @@ func (s *stepper) send(c *Container, ref podspec.Container, killAt time.Time) {
 		c.StopAt, c.stopCode = latest(killAt, s.Now), ExitKilled
 		return
 	}
-	does := behaviourOf(s.Pod, ref.Container, c.Kind, c.Restarts, s.Latencies, s.Observed.of(c.Name))
+	seen := s.Observed.of(c.Name)
+	if hook := preStop(ref.Container, seen.Course != 0); hook > 0 {
+		c.signalAt = later(s.Now, hook)
+	}
+	does := behaviourOf(s.Pod, ref.Container, c.Kind, c.Restarts, s.Latencies, seen)
 	if at := span.After(s.Now, does.stops); does.stops == 0 || !at.IsZero() && !at.After(killAt) {
 		c.StopAt, c.stopCode = at, does.stopCode
 	} else {
