@@ -38,6 +38,9 @@ func (k *network) FollowTraffic(ctx context.Context, changed func()) error {
 
 // trafficWay returns a way as traffic sees it.
 func (k *network) trafficWay(w *reach.Way) traffic.Way {
+	if w.Silent != "" {
+		return traffic.Way{Share: w.Share, Cause: traffic.NoSource, Where: w.Silent}
+	}
 	path := w.Path
 	if w.Router != nil {
 		if w.Router.Next == nil || w.Router.Status != 0 {
@@ -102,7 +105,7 @@ func (k *network) trafficServer(path *reach.Path) traffic.Server {
 		pod = k.images.Annotate(pod)
 	}
 	s.id = string(pod.UID) + "/" + s.container + "/" + s.run
-	s.profile = traffic.ProfileOf(pod, s.container)
+	s.profile, s.invalid = traffic.ProfileOf(pod, s.container)
 	return s
 }
 
@@ -112,15 +115,18 @@ type trafficServer struct {
 	id, name, node, container, run string
 	profile                        traffic.Profile
 	started                        time.Time
+	// invalid is why its annotation has no effect; nil: it has.
+	invalid error
 	// e is nil for a pod that another process simulates.
 	e *podEntry
 }
 
-// ID, Name, Profile and Started implement traffic.Server.
+// ID, Name, Profile, Started and Invalid implement traffic.Server.
 func (s *trafficServer) ID() string               { return s.id }
 func (s *trafficServer) Name() string             { return s.name }
 func (s *trafficServer) Profile() traffic.Profile { return s.profile }
 func (s *trafficServer) Started() time.Time       { return s.started }
+func (s *trafficServer) Invalid() error           { return s.invalid }
 
 // Deleted implements traffic.Server.
 func (s *trafficServer) Deleted() bool {

@@ -55,7 +55,7 @@ func (r *run) judged(t *runrecord.Traffic, o runrecord.Objective) error {
 		span.End(nil)
 		return nil
 	}
-	err := fmt.Errorf("%s: it was %s", title, o.Got)
+	err := fmt.Errorf("%s is not met: %s", title, o.Got)
 	r.recorder.Fail(span, runrecord.Failure{Check: title, Message: err.Error()})
 	span.End(err)
 	return err

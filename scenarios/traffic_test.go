@@ -61,6 +61,9 @@ func TestTraffic(t *testing.T) {
 			map[traffic.Cause][2]int64{traffic.Refused: {1, 20}, traffic.NoRoute: {20, 150}},
 		},
 		"they wait in a hook": {shop("", ", lifecycle: {preStop: {sleep: {seconds: 5}}}") + late + send + "}\n    - sleep: 2s" + kill, nil},
+		"they finish what they have after a hook": {
+			shop(`\nsigterm finish`, ", lifecycle: {preStop: {sleep: {seconds: 5}}}") + late + send + "}\n    - sleep: 2s" + kill, nil,
+		},
 		"a policy denies it": {
 			shop("", "") + send + `}
     - sleep: 5s
@@ -70,7 +73,7 @@ func TestTraffic(t *testing.T) {
 		},
 		"no endpoint":  {shop("", "") + send + "}\n    - sleep: 5s\n    - scale: {target: deployment/web, replicas: 0}\n    - sleep: 5s", map[traffic.Cause][2]int64{traffic.NoEndpoint: {395, 405}, traffic.NoRoute: {80, 100}, traffic.Reset: {5, 25}}},
 		"no such name": {shop("", "") + "\n    - traffic: {from: pod/client, to: other, rate: 10, even: true}\n    - sleep: 10s", map[traffic.Cause][2]int64{traffic.Unresolved: {99, 101}}},
-		"no source":    {shop("", "") + "\n    - traffic: {from: deploy/other, to: web, rate: 10, even: true}\n    - sleep: 10s", map[traffic.Cause][2]int64{traffic.NoSource: {99, 101}}},
+		"no source":    {shop("", "") + "\n    - traffic: {from: deploy/other, to: web, rate: 10, even: true}\n    - sleep: 10s", nil},
 		"a node is down": {
 			shop("", "") + send + "}\n    - sleep: 5s\n    - fault: {nodes: {action: crash, names: [node-1, node-2]}}\n    - sleep: 10s",
 			map[traffic.Cause][2]int64{traffic.TimedOut: {1, 25}, traffic.Lost: {400, 1000}},
@@ -101,6 +104,39 @@ func TestTraffic(t *testing.T) {
 	}
 }
 
+// A client whose node is down sends nothing. What cannot be meant is a warning: a source or a target that never was, and an annotation
+// that is not valid.
+func TestTrafficThatIsNotSent(t *testing.T) {
+	t.Parallel()
+	result, tr := runScenario(t, shop(`\nworkers many`, "")+`
+    - traffic: {from: pod/client, to: web, rate: 100, even: true}
+    - traffic: {from: pod/client, to: web, rate: 100, even: true, mode: flow}
+    - traffic: {from: deploy/other, to: web, rate: 100}
+    - traffic: {from: outside, to: svc/other, rate: 1}
+    - sleep: 5s
+    - fault: {nodes: {action: crash, names: [node-0]}}
+    - sleep: 10s
+`, Options{})
+	if result.Failure != nil {
+		t.Fatalf("%v\n%s", result.Failure, tr)
+	}
+	all := result.Run.Traffic
+	for _, sent := range all[:2] {
+		if sent.Requests < 495 || sent.Requests > 501 || sent.Failed > 0 {
+			t.Errorf("%d requests were sent in 5 s of 100, and %d failed", sent.Requests, sent.Failed)
+		}
+		if len(sent.Warnings) != 2 || !strings.Contains(sent.Warnings[0], "pod default/web-") || !strings.Contains(sent.Warnings[0], `workers: "many" is not a number`) {
+			t.Errorf("warnings: %q", sent.Warnings)
+		}
+	}
+	if all[2].Requests != 0 || len(all[2].Warnings) != 1 || !strings.Contains(all[2].Warnings[0], "deploy/other") {
+		t.Errorf("without a source: %+v", all[2])
+	}
+	if all[3].Failed == 0 || len(all[3].Warnings) != 1 || !strings.Contains(all[3].Warnings[0], "service default/other not found") {
+		t.Errorf("without a target: %+v", all[3])
+	}
+}
+
 // An objective that is not met fails the run, with a check of its own. Equal seeds give equal figures.
 func TestTrafficObjectives(t *testing.T) {
 	t.Parallel()
@@ -112,7 +148,7 @@ func TestTrafficObjectives(t *testing.T) {
     - sleep: 5s
 `
 	first, tr := runScenario(t, text, Options{})
-	for _, want := range []string{"objective of orders: availability 99.9%", "objective of orders: p99 100ms: it was 20"} {
+	for _, want := range []string{"objective of orders: availability 99.9%", "objective of orders: p99 100ms is not met: 20"} {
 		if first.Failure == nil || !strings.Contains(first.Failure.Error(), want) {
 			t.Errorf("%v lacks %q\n%s", first.Failure, want, tr)
 		}
@@ -166,6 +202,15 @@ func TestTrafficRefused(t *testing.T) {
 		"from: ns/, to: web, rate: 1":                              "from",
 		"from: outside, rate: 1":                                   "to: is missing",
 		"from: outside, to: web":                                   "rate: is missing",
+		"from: outside, to: bogus/web, rate: 1":                    "none of pod, deploy",
+		"from: outside, to: ftp://web, rate: 1":                    "the scheme must be http or https",
+		"from: outside, to: http://, rate: 1":                      "not a URL with a host",
+		"from: outside, to: http://web:99999, rate: 1":             "port from 1 to 65535",
+		"from: outside, to: web:99999, rate: 1":                    "port from 1 to 65535",
+		"from: outside, to: svc/, rate: 1":                         "not svc/NAME",
+		"from: outside, to: web, rate: 1000000000":                 "from 0 to 1,000,000",
+		"from: outside, to: web, rate: -5":                         "from 0 to 1,000,000",
+		"from: outside, to: web, rate: .inf":                       "from 0 to 1,000,000",
 		"from: outside, to: web, rate: fast":                       "not a number of requests a second",
 		"from: outside, to: web, rateFile: none.csv":               "rateFile",
 		"from: outside, to: web, rate: 1, mode: quick":             "none of exact and flow",
@@ -177,5 +222,9 @@ func TestTrafficRefused(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", fields, err)
 		}
+	}
+	_, err := Parse("scenario.yaml", []byte(header+"  steps:\n    - sleep: 1s\n  finally:\n    - traffic: {from: outside, to: web, rate: 1}\n"), nil)
+	if err == nil || !strings.Contains(err.Error(), "no place in finally") {
+		t.Errorf("in finally: %v", err)
 	}
 }

@@ -131,6 +131,6 @@ const (
 	RouterError Cause = "error of the router"
 	// Unresolved: the name of the destination was not resolved.
 	Unresolved Cause = "name not resolved"
-	// NoSource: there was no client, such as no pod of the workload that sends.
+	// NoSource: there is no client, such as no pod of the workload that sends, or none that runs. Its requests are not sent.
 	NoSource Cause = "no source"
 )

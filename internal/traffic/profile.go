@@ -57,14 +57,17 @@ func DefaultProfile() Profile {
 }
 
 // ProfileOf returns the profile of a container of a pod, which has the annotations of its images' profiles. One that is not valid has no
-// effect.
-func ProfileOf(pod *corev1.Pod, container string) Profile {
-	if text, ok := (podspec.Annotations{Pod: pod, Container: container}).Get(Annotation); ok {
-		if p, err := ParseProfile(text); err == nil {
-			return p
-		}
+// effect beyond the error.
+func ProfileOf(pod *corev1.Pod, container string) (Profile, error) {
+	text, ok := (podspec.Annotations{Pod: pod, Container: container}).Get(Annotation)
+	if !ok {
+		return DefaultProfile(), nil
 	}
-	return DefaultProfile()
+	p, err := ParseProfile(text)
+	if err != nil {
+		return DefaultProfile(), fmt.Errorf("the annotation %s is not valid: %w", Annotation, err)
+	}
+	return p, nil
 }
 
 // ParseProfile reads the text of Annotation:

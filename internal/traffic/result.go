@@ -31,24 +31,24 @@ type Failure struct {
 	Cause Cause
 	// Where is the place in words, such as the name of a pod; it may be empty.
 	Where string
-	// Requests is how many failed, the first and the last of them at these times.
+	// Requests is how many failed. First and Last are when the first and the last of them were sent: their last attempts.
 	Requests    float64
 	First, Last time.Duration
 }
 
-// Fail counts n requests that failed at a time.
-func (r *Result) Fail(cause Cause, where string, at time.Duration, n float64) {
+// Fail counts n requests that failed, whose last attempts were sent at a time.
+func (r *Result) Fail(cause Cause, where string, sent time.Duration, n float64) {
 	key := failureKey{cause, where}
 	f := r.failures[key]
 	if f == nil {
 		if r.failures == nil {
 			r.failures = map[failureKey]*Failure{}
 		}
-		f = &Failure{Cause: cause, Where: where, First: at}
+		f = &Failure{Cause: cause, Where: where, First: sent, Last: sent}
 		r.failures[key] = f
 	}
 	f.Requests += n
-	f.Last = at
+	f.First, f.Last = min(f.First, sent), max(f.Last, sent)
 }
 
 // Succeed counts n requests that had their answer after a time.

@@ -25,6 +25,8 @@ type Server interface {
 	Started() time.Time
 	// State is the present state.
 	State() State
+	// Invalid is why the description of the server has no effect; nil: it has, or there is none.
+	Invalid() error
 	// Deleted reports whether it is being deleted, or is gone.
 	Deleted() bool
 }

@@ -131,6 +131,29 @@ func CheckEnd(text string) error {
 	return &InvalidError{fmt.Sprintf("%q is none of pod, deploy, sts, ds, rs, job and node", kind)}
 }
 
+// CheckTarget returns an *InvalidError if the destination of a question cannot be read.
+func (a *Ask) CheckTarget() error {
+	own := *a
+	request, err := own.request()
+	if err != nil {
+		return err
+	}
+	host, _, err := splitPort(own.To)
+	if err != nil || request != nil {
+		return err
+	}
+	kind, name, isObject := strings.Cut(host, "/")
+	switch {
+	case !isObject || isService(kind) && name != "" && !strings.Contains(name, "/"):
+		return nil
+	case isService(kind):
+		return &InvalidError{fmt.Sprintf("%q is not svc/NAME", host)}
+	}
+	return CheckEnd(host)
+}
+
+func isService(kind string) bool { return kind == "svc" || kind == "service" || kind == "services" }
+
 // end returns one end of a connection, and its name.
 func (c *Cluster) end(namespace, text string) (policy.Peer, string, error) {
 	if address, err := netip.ParseAddr(text); err == nil {
@@ -229,7 +252,7 @@ func (c *Cluster) target(q *Query, namespace string, a *Ask) (to destination, er
 	case !isObject:
 		_, err = use(of, has)
 		to.name = fmt.Sprintf("%s:%d", host, q.Port)
-	case kind == "svc" || kind == "service" || kind == "services":
+	case isService(kind):
 		s := c.Services.Service(services.Key{Namespace: namespace, Name: name})
 		if s == nil {
 			return to, &NotFoundError{What: "service " + namespace + "/" + name}

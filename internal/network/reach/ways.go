@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -18,7 +19,9 @@ import (
 type Way struct {
 	// Share is the part of the connections, from 0 to 1. All ways of a question have the sum 1.
 	Share float64
-	Path  *Path
+	// Silent says why the source of the share sends nothing at present, such as a node that is down; Path is nil then.
+	Silent string
+	Path   *Path
 	// Router is the answer of a router that the path leads to, with the way to a server; nil if it leads to none.
 	Router *Forwarded
 }
@@ -32,36 +35,83 @@ const (
 )
 
 // Ways answers where all connections of a question go: from each pod of a workload, or of a namespace (ns/NAME), to each endpoint that the
-// rules of the source's node may choose. A destination that does not exist is a way to a failure. Faults have the effects that are certain. complete fills in what a query needs of the cluster.
+// rules of the source's node may choose. A source that does not run, or whose node is down, keeps its share without a path, unless it is
+// being deleted. A destination that does not exist is a way to a failure. Faults have the effects that are certain. complete fills in what a query needs of the cluster.
 func (c *Cluster) Ways(a *Ask, complete func(*Query)) ([]Way, error) {
 	sources, err := c.sources(a)
 	if err != nil {
 		return nil, err
 	}
+	silent := make([]string, len(sources))
+	for i, from := range sources {
+		q := &Query{From: from, Protocol: corev1.ProtocolTCP}
+		complete(q)
+		silent[i] = silence(q)
+	}
+	const left = "it is being deleted"
+	n := 0.0
+	for i, from := range sources {
+		if silent[i] != "" && from.Pod != nil && from.Pod.DeletionTimestamp != nil {
+			silent[i] = left
+			continue
+		}
+		n++
+	}
+	if n == 0 {
+		return []Way{{Share: 1, Silent: left}}, nil
+	}
 	var all []Way
-	for _, from := range sources {
+	for i, from := range sources {
+		switch silent[i] {
+		case "":
+		case left:
+			continue
+		default:
+			all = append(all, Way{Share: 1 / n, Silent: silent[i]})
+			continue
+		}
 		ways, err := c.waysFrom(from, a, complete)
 		if err != nil {
 			return nil, err
 		}
 		for _, w := range ways {
-			w.Share /= float64(len(sources))
+			w.Share /= n
 			all = append(all, w)
 		}
 	}
 	return all, nil
 }
 
+// silence returns why the source of a query sends nothing; empty: it sends.
+func silence(q *Query) string {
+	if node := nodeOf(&q.From); q.Cut != nil && node != "" {
+		if why := q.Cut(node, node); why != "" {
+			return why
+		}
+	}
+	pod := q.From.Pod
+	if pod == nil {
+		return ""
+	}
+	runs := func(s corev1.ContainerStatus) bool { return s.State.Running != nil }
+	if all := pod.Status.ContainerStatuses; pod.Status.Phase == corev1.PodPending || len(all) > 0 && !slices.ContainsFunc(all, runs) {
+		return podName(pod) + " does not run"
+	}
+	return ""
+}
+
 // sources returns the ends at which the connections of a question begin.
 func (c *Cluster) sources(a *Ask) ([]policy.Peer, error) {
+	// A pod of a workload that has not begun has no share yet.
+	sends := func(pod *corev1.Pod) bool { return len(PodAddresses(pod)) > 0 && pod.Status.Phase != corev1.PodPending }
 	kind, name, _ := strings.Cut(a.From, "/")
 	of, namespace := ends.Workload(kind), cmp.Or(a.Namespace, metav1.NamespaceDefault)
 	var pods []*corev1.Pod
 	switch {
 	case kind == SourceNamespace:
-		pods = c.Pods(name, func(pod *corev1.Pod) bool { return len(PodAddresses(pod)) > 0 })
+		pods = c.Pods(name, sends)
 	case of != "":
-		pods = c.Pods(namespace, func(pod *corev1.Pod) bool { return ends.Belongs(pod, of, name) && len(PodAddresses(pod)) > 0 })
+		pods = c.Pods(namespace, func(pod *corev1.Pod) bool { return ends.Belongs(pod, of, name) && sends(pod) })
 	default:
 		from, _, err := c.end(namespace, a.From)
 		return []policy.Peer{from}, err

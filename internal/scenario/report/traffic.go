@@ -2,6 +2,8 @@ package report
 
 import (
 	"fmt"
+	"math"
+	"strconv"
 	"strings"
 	"time"
 
@@ -22,9 +24,15 @@ func writeTraffic(b *strings.Builder, run *runrecord.Run) {
 
 // TrafficLines says what became of the requests of a route, in lines of which all but the first are indented.
 func TrafficLines(t *runrecord.Traffic) []string {
-	lines := []string{fmt.Sprintf("%s: %s, %d failed%s; p50 %s, p95 %s, p99 %s", t.Name, counted(t.Requests, "request"), t.Failed, percentOf(t.Failed, t.Requests), brief(t.P50), brief(t.P95), brief(t.P99))}
+	lines := []string{fmt.Sprintf("%s: %s, %d failed%s", t.Name, counted(t.Requests, "request"), t.Failed, percentOf(t.Failed, t.Requests))}
+	if t.Succeeded > 0 {
+		lines[0] += fmt.Sprintf("; p50 %s, p95 %s, p99 %s", brief(t.P50), brief(t.P95), brief(t.P99))
+	}
 	add := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
-	explained := map[string]bool{}
+	for _, warning := range t.Warnings {
+		add("  ! %s", warning)
+	}
+	explained := map[explanation]bool{}
 	for _, f := range t.Failures {
 		place := ""
 		if f.Where != "" {
@@ -32,12 +40,11 @@ func TrafficLines(t *runrecord.Traffic) []string {
 		}
 		add("  %6d  %s%s, %s", f.Requests, f.Cause, place, spanText(f.First, f.Last))
 		for _, note := range f.Because {
-			if explained[f.Where] {
-				break
+			if of := (explanation{f.Where, note}); !explained[of] {
+				explained[of] = true
+				add("          %s  %s", offset(note.At), note.Text)
 			}
-			add("          %s  %s", offset(note.At), note.Text)
 		}
-		explained[f.Where] = true
 	}
 	if t.Others > 0 {
 		add("  %6d  at further places", t.Others)
@@ -62,6 +69,12 @@ func TrafficLines(t *runrecord.Traffic) []string {
 	return lines
 }
 
+// explanation is a line about a place.
+type explanation struct {
+	where string
+	note  runrecord.Note
+}
+
 // counted returns a number with a noun.
 func counted(n int64, one string, many ...string) string {
 	switch {
@@ -77,7 +90,19 @@ func percentOf(part, all int64) string {
 	if part == 0 || all == 0 {
 		return ""
 	}
-	return fmt.Sprintf(" (%.2g%%)", float64(part)/float64(all)*100)
+	percent := float64(part) / float64(all) * 100
+	digits := 1
+	if percent < 10 {
+		digits = max(0, 1-int(math.Floor(math.Log10(percent))))
+	}
+	text := strconv.FormatFloat(percent, 'f', digits, 64)
+	for ; part < all && strings.HasPrefix(text, "100"); digits++ { // nearly all are not all
+		text = strconv.FormatFloat(percent, 'f', digits, 64)
+	}
+	if strings.Contains(text, ".") {
+		text = strings.TrimRight(strings.TrimRight(text, "0"), ".")
+	}
+	return " (" + text + "%)"
 }
 
 // brief returns a duration with three digits at most.

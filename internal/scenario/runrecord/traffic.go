@@ -26,6 +26,8 @@ type Traffic struct {
 	// Failures are the failed requests by cause and place, those with most requests first. Others were at further places.
 	Failures []TrafficFailure `json:"failures,omitempty"`
 	Others   int64            `json:"others,omitempty"`
+	// Warnings are why the figures may not be what was meant, such as a source that never existed.
+	Warnings []string `json:"warnings,omitempty"`
 	// Objectives are the objectives of the route.
 	Objectives []Objective `json:"objectives,omitempty"`
 }
@@ -35,7 +37,7 @@ type TrafficFailure struct {
 	Cause    traffic.Cause `json:"cause"`
 	Where    string        `json:"where,omitempty"`
 	Requests int64         `json:"requests"`
-	// First and Last are when the first and the last of them failed, as offsets from the run's start.
+	// First and Last are when the first and the last of them were sent, as offsets from the run's start.
 	First time.Duration `json:"first"`
 	Last  time.Duration `json:"last"`
 	// Because says what led to them, such as the deletion of a pod.

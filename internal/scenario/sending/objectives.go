@@ -9,6 +9,7 @@ import (
 	"minikcm.dev/minikcm/internal/scenario/runrecord"
 	"minikcm.dev/minikcm/internal/scenario/spec"
 	"minikcm.dev/minikcm/internal/traffic"
+	"minikcm.dev/minikcm/internal/traffic/latency"
 )
 
 // available judges the share of the requests that have an end, and succeeded.
@@ -24,13 +25,16 @@ func available(r *traffic.Result, wanted float64) (text string, met bool) {
 	return fmt.Sprintf("%s%% (%.0f of %.0f failed)", percent, failed, ended), share >= wanted
 }
 
-// quantile judges a quantile.
+// quantile judges a quantile. It is known as a bucket of a histogram, which must lie above the limit as a whole to miss it.
 func quantile(r *traffic.Result, share float64, limit time.Duration) (text string, met bool) {
 	if r.Latency.Count() == 0 {
 		return "no request succeeded", false
 	}
 	got := r.Latency.Quantile(share)
-	return got.Round(10 * time.Microsecond).String(), got <= limit
+	if met = latency.Least(got) <= limit; met {
+		got = min(got, limit)
+	}
+	return got.Round(10 * time.Microsecond).String(), met
 }
 
 // judge returns what became of the objectives.

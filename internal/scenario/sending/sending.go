@@ -2,6 +2,7 @@ package sending
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -27,9 +28,14 @@ type Sending struct {
 	clock  clock.Clock
 	// stop ends the watch for changes.
 	stop context.CancelFunc
+	// ended means that no route may begin any more.
+	ended bool
 	// due means that it will be computed at the end of this instant.
 	due atomic.Bool
 }
+
+// errEnded is the error of a route that begins after End, in the last steps of a scenario.
+var errEnded = errors.New("traffic has no place in finally: it ends before, with the steps")
 
 // route is a route and its description.
 type route struct {
@@ -42,7 +48,11 @@ type route struct {
 // of t. failed is called with an error that ends the watch. The error of Begin is a *reach.InvalidError if t has no sense.
 func (s *Sending) Begin(ctx context.Context, cluster *minikcm.Cluster, begun time.Time, t *spec.Traffic, namespace func(string) string, failed func(error)) error {
 	kubelets := cluster.Kubelets()
-	if watching := s.watch(ctx); watching != nil {
+	watching, err := s.watch(ctx)
+	if err != nil {
+		return err
+	}
+	if watching != nil {
 		if err := kubelets.FollowTraffic(watching, func() { s.changed(watching, cluster, failed) }); err != nil {
 			return fmt.Errorf("following the network for traffic: %w", err)
 		}
@@ -75,14 +85,17 @@ func (s *Sending) Begin(ctx context.Context, cluster *minikcm.Cluster, begun tim
 }
 
 // watch returns the context of the watch for changes, which the caller begins; nil: it has begun. The mutex must not be held while it begins.
-func (s *Sending) watch(ctx context.Context) (watching context.Context) {
+func (s *Sending) watch(ctx context.Context) (watching context.Context, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.ended {
+		return nil, errEnded
+	}
 	if s.stop != nil {
-		return nil
+		return nil, nil
 	}
 	watching, s.stop = context.WithCancel(context.WithoutCancel(ctx))
-	return watching
+	return watching, nil
 }
 
 // changed computes the traffic when all other work of this instant is done.
@@ -109,6 +122,7 @@ func (s *Sending) changed(ctx context.Context, cluster *minikcm.Cluster, failed 
 func (s *Sending) End() []runrecord.Traffic {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.ended = true
 	if s.stop != nil {
 		s.stop()
 	}
@@ -117,9 +131,10 @@ func (s *Sending) End() []runrecord.Traffic {
 		result := r.of.Result(r.Route, s.clock.Now())
 		t := runrecord.TrafficOf(result)
 		t.Name, t.From, t.To, t.Objectives = r.spec.Name, r.spec.From, r.spec.To, judge(r.spec.Objectives(), result)
+		t.Warnings = r.of.Warnings(r.Route)
 		for i := range t.Failures {
 			f := &t.Failures[i]
-			for _, event := range r.of.Because(r.Route, f.Where) {
+			for _, event := range r.of.Because(r.Route, f.Cause, f.Where) {
 				f.Because = append(f.Because, runrecord.Note{At: event.At, Text: event.Text})
 			}
 		}

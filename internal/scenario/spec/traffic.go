@@ -95,6 +95,11 @@ func (t *Traffic) Check(c *Checker) {
 	}
 	if t.To == "" {
 		c.Problem("to", "is missing: say where the requests go, such as svc/db")
+	} else {
+		c.Check("to", (&reach.Ask{To: t.To}).CheckTarget())
+	}
+	if strings.HasPrefix(c.field, "spec.finally") {
+		c.Problem("", "has no place in finally: traffic ends before, with the steps")
 	}
 	_, err := reach.ParsePort(t.Port)
 	c.Check("port", err)

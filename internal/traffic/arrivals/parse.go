@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-var errRate = errors.New(`not a number of requests a second such as 200, nor "ramp FROM TO TIME", "steps RATE TIME RATE ...", ` +
+var errRate = errors.New(`not a number of requests a second from 0 to 1,000,000 such as 200, nor "ramp FROM TO TIME", "steps RATE TIME RATE ...", ` +
 	`"sine LOW HIGH PERIOD" or "cycle RATE TIME ..."`)
 
 // Parse reads a rate. It has the forms of a load: "200", "ramp 0 500 10m", "steps 100 5m 900 2m 100", "sine 100 900 24h" (lowest at the
@@ -98,7 +98,7 @@ func stairs(words []string) ([]Point, error) {
 
 func parseRate(text string) (float64, error) {
 	rate, err := strconv.ParseFloat(text, 64)
-	if err != nil || math.IsNaN(rate) || rate < 0 || rate > MaxPerSecond {
+	if err != nil || !(rate >= 0 && rate <= MaxPerSecond) {
 		return 0, errRate
 	}
 	return rate, nil

@@ -21,6 +21,8 @@ type route struct {
 	// shares are the sums of the weights of the targets. isEven means that all weights are equal.
 	shares []float64
 	isEven bool
+	// sent is the share of the source's requests that are sent, and credit what is left of it for requests at even distances.
+	sent, credit float64
 	// idle are the servers of the connections that are kept.
 	idle []*station
 
@@ -44,6 +46,10 @@ type call struct {
 // arrive sends a new request.
 func (e *Engine) arrive(number int) {
 	r := e.routes[number]
+	if !r.sends() {
+		e.schedule(r, number)
+		return
+	}
 	r.result.Requests++
 	r.open++
 	r.account.Deposit(&r.client)
@@ -52,10 +58,31 @@ func (e *Engine) arrive(number int) {
 	e.schedule(r, number)
 }
 
+// sends reports whether the next request of the source is sent.
+func (r *route) sends() bool {
+	switch {
+	case r.sent >= 1:
+		return true
+	case !r.source.Even:
+		return r.random.Float64() < r.sent
+	}
+	r.credit += r.sent
+	sends := r.credit >= 1-1e-9
+	if sends {
+		r.credit--
+	}
+	return sends
+}
+
 // attempt begins an attempt of a call.
 func (e *Engine) attempt(i int32) {
 	c := e.calls.get(i)
 	r := e.routes[c.route]
+	if r.sent == 0 { // its client is gone
+		r.result.Requests--
+		e.end(i, r)
+		return
+	}
 	c.since, c.cause, c.where = e.now, "", ""
 	s, target := r.connect(e)
 	if s == nil {
@@ -172,6 +199,6 @@ func (e *Engine) failed(i int32, cause traffic.Cause, where string) {
 		}
 		r.result.Withheld++
 	}
-	r.result.Fail(cause, where, e.now, 1)
+	r.result.Fail(cause, where, c.since, 1)
 	e.end(i, r)
 }

@@ -31,7 +31,7 @@ func (e *Engine) random(sort uint64, n int) *rand.Rand {
 // AddRoute adds a route whose requests begin now, and returns its number. They fail with the cause NoEndpoint until Point.
 func (e *Engine) AddRoute(source traffic.Source, client traffic.Client) int {
 	n := len(e.routes)
-	r := &route{source: source, client: client, began: e.now, random: e.random(1, n)}
+	r := &route{source: source, client: client, began: e.now, random: e.random(1, n), sent: 1}
 	e.routes = append(e.routes, r)
 	e.schedule(r, n)
 	return n
@@ -48,6 +48,9 @@ func (e *Engine) Point(number int, targets []traffic.Target) {
 		r.isEven = r.isEven && t.Weight == targets[0].Weight
 	}
 }
+
+// Send says which share of the requests of a route is sent from now on, from 0 to 1. The others do not exist: their sources do not run.
+func (e *Engine) Send(number int, share float64) { e.routes[number].sent = share }
 
 // Result returns what became of a route's requests. It must not be changed, and grows with Advance.
 func (e *Engine) Result(number int) *traffic.Result { return &e.routes[number].result }

@@ -34,6 +34,8 @@ type route struct {
 	began   time.Duration
 	targets []traffic.Target
 	weight  float64
+	// sent is the share of the source's requests that are sent.
+	sent float64
 	// retries are the attempts to come, in no order.
 	retries []batch
 	budget  float64
@@ -96,7 +98,7 @@ type batch struct {
 
 // AddRoute adds a route whose requests begin now, and returns its number. They fail with the cause NoEndpoint until Point.
 func (e *Engine) AddRoute(source traffic.Source, client traffic.Client) int {
-	e.routes = append(e.routes, &route{source: source, client: client, began: e.now, budget: traffic.BudgetMost, known: map[answerKey]int{}})
+	e.routes = append(e.routes, &route{source: source, client: client, began: e.now, budget: traffic.BudgetMost, sent: 1, known: map[answerKey]int{}})
 	return len(e.routes) - 1
 }
 
@@ -109,6 +111,9 @@ func (e *Engine) Point(number int, targets []traffic.Target) {
 		r.weight += t.Weight
 	}
 }
+
+// Send says which share of the requests of a route is sent from now on, from 0 to 1. The others do not exist: their sources do not run.
+func (e *Engine) Send(number int, share float64) { e.routes[number].sent = share }
 
 // Result returns what became of a route's requests. It must not be changed, and grows with Advance. Requests that have no end yet are
 // counted with the one that they will have if nothing changes.
@@ -239,12 +244,16 @@ func (r *route) arriving(from, until time.Duration) []batch {
 	if limit := r.source.For; limit > 0 {
 		begin, end = min(begin, limit), min(end, limit)
 	}
-	n := r.source.Rate.Count(end) - r.source.Rate.Count(begin)
+	n := (r.source.Rate.Count(end) - r.source.Rate.Count(begin)) * r.sent
 	r.result.Requests += n
 	r.budget = min(traffic.BudgetMost, r.budget+r.client.Budget*n)
 	list = append(list, batch{due: middle, n: n})
 	r.retries = slices.DeleteFunc(r.retries, func(b batch) bool {
-		if b.due < until {
+		switch {
+		case b.due >= until:
+		case r.sent == 0: // their clients are gone
+			r.result.Requests -= b.n
+		default:
 			list = append(list, b)
 		}
 		return b.due < until
@@ -305,6 +314,6 @@ func (r *route) fail(b *batch, cause traffic.Cause, where string, after time.Dur
 		}
 	}
 	if n < b.n {
-		r.result.Fail(cause, where, b.due+after, b.n-n)
+		r.result.Fail(cause, where, b.due, b.n-n)
 	}
 }

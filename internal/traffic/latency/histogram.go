@@ -24,19 +24,32 @@ const (
 // Add counts a duration, n times. n need not be whole.
 func (h *Histogram) Add(d time.Duration, n float64) {
 	d = max(d, 0)
-	octave := max(bits.Len64(uint64(d)), octaveBits+1)
-	part := int(uint64(d) >> (octave - octaveBits - 1))
-	if octave > octaveBits+1 || part >= perOctave {
-		part -= perOctave
-	} else {
-		octave = octaveBits // below 64ns
-	}
+	octave, part := bucket(d)
 	if h.octaves[octave] == nil {
 		h.octaves[octave] = new([perOctave]float64)
 	}
 	h.octaves[octave][part] += n
 	h.count += n
 	h.sum += n * d.Seconds()
+}
+
+// bucket returns the place of a duration that is not negative.
+func bucket(d time.Duration) (octave, part int) {
+	octave = max(bits.Len64(uint64(d)), octaveBits+1)
+	part = int(uint64(d) >> (octave - octaveBits - 1))
+	if octave > octaveBits+1 || part >= perOctave {
+		return octave, part - perOctave
+	}
+	return octaveBits, part // below 64ns
+}
+
+// Least returns the shortest duration of the bucket that has a duration.
+func Least(d time.Duration) time.Duration {
+	octave, part := bucket(max(d, 0))
+	if octave <= octaveBits {
+		return time.Duration(part)
+	}
+	return time.Duration(uint64(part+perOctave) << (octave - octaveBits - 1))
 }
 
 // AddAll adds the counts of another histogram, each times n.

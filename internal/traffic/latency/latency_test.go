@@ -73,3 +73,13 @@ func TestHistogram(t *testing.T) {
 		}
 	}
 }
+
+// The least duration of a bucket is at most 1/64 below those that it has, and in the same bucket.
+func TestLeast(t *testing.T) {
+	for _, d := range []time.Duration{0, 1, 63, 64, 65, time.Microsecond, 10 * time.Millisecond, time.Hour} {
+		least := Least(d)
+		if least > d || float64(d-least) > float64(d)/64 || Least(least) != least {
+			t.Errorf("the bucket of %v begins with %v", d, least)
+		}
+	}
+}

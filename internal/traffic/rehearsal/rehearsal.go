@@ -3,6 +3,7 @@ package rehearsal
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -14,6 +15,7 @@ import (
 type Engine interface {
 	AddRoute(source traffic.Source, client traffic.Client) int
 	Point(route int, targets []traffic.Target)
+	Send(route int, share float64)
 	Result(route int) *traffic.Result
 	AddStation(name string, profile traffic.Profile, age time.Duration) int
 	Drain(station int)
@@ -45,12 +47,28 @@ const maxEnds = 10_000
 type Route struct {
 	number int
 	ways   func(ctx context.Context) ([]traffic.Way, error)
-	// failing are the places to which connections lead that fail, by name.
-	failing map[string]*failing
+	// failing are the failures that connections had by where they led, and left when none led to a place any more.
+	failing map[failure]*span
+	left    map[string]*time.Duration
+	// had says that there was a source, and a target; missing is why there is none.
+	had     struct{ source, target bool }
+	missing struct{ source, target string }
+	// invalid are the problems with descriptions of servers, in the order in which they were found.
+	invalid []string
 }
 
-// failing says until when connections were sent to a place; nil: they still are.
-type failing struct{ until *time.Duration }
+// failure is a cause at a place.
+type failure struct {
+	cause traffic.Cause
+	where string
+}
+
+// span says from when on something was so the first time, until when the last time (nil: it still is), and how many times.
+type span struct {
+	since time.Duration
+	until *time.Duration
+	times int
+}
 
 // server is a server that requests were sent to.
 type server struct {
@@ -70,7 +88,7 @@ func (r *Rehearsal) Begin(ctx context.Context, now time.Time, source traffic.Sou
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.engine.Advance(now.Sub(r.began))
-	route := &Route{number: r.engine.AddRoute(source, client), ways: ways, failing: map[string]*failing{}}
+	route := &Route{number: r.engine.AddRoute(source, client), ways: ways, failing: map[failure]*span{}, left: map[string]*time.Duration{}}
 	r.routes = append(r.routes, route)
 	return route, r.point(ctx, route, now)
 }
@@ -135,7 +153,13 @@ func (r *Rehearsal) point(ctx context.Context, route *Route, now time.Time) erro
 	}
 	var targets []traffic.Target
 	places := map[traffic.Target]int{}
+	sent := 1.0
 	for _, w := range ways {
+		route.meet(&w)
+		if w.Cause == traffic.NoSource {
+			sent -= w.Share
+			continue
+		}
 		t := traffic.Target{Cause: w.Cause, After: w.After, Where: w.Where}
 		if w.Server != nil {
 			t = traffic.Target{Station: r.station(w.Server, now)}
@@ -148,30 +172,87 @@ func (r *Rehearsal) point(ctx context.Context, route *Route, now time.Time) erro
 		}
 		targets[i].Weight += w.Share
 	}
+	if len(targets) == 0 || sent < 1e-9 {
+		sent = 0
+	}
+	r.engine.Send(route.number, sent)
 	r.engine.Point(route.number, targets)
-	route.remember(targets, now.Sub(r.began))
+	route.remember(ways, now.Sub(r.began))
 	return nil
 }
 
-// remember notes which places connections lead to that fail.
-func (route *Route) remember(targets []traffic.Target, at time.Duration) {
-	present := map[string]bool{}
-	for _, t := range targets {
-		if t.Cause != "" && t.Where != "" {
-			present[t.Where] = true
+// maxInvalid bounds the problems with descriptions of servers that a route remembers.
+const maxInvalid = 5
+
+// meet notes whether a way has a source and a target, and what is wrong with its server.
+func (route *Route) meet(w *traffic.Way) {
+	switch w.Cause {
+	case traffic.NoSource:
+		route.missing.source = w.Where
+		return
+	case traffic.Unresolved:
+		route.missing.target = w.Where
+	default:
+		route.had.target = true
+	}
+	route.had.source = true
+	if w.Server == nil || w.Server.Invalid() == nil || len(route.invalid) >= maxInvalid {
+		return
+	}
+	if text := fmt.Sprintf("%s: %v", w.Server.Name(), w.Server.Invalid()); !slices.Contains(route.invalid, text) {
+		route.invalid = append(route.invalid, text)
+	}
+}
+
+// Warnings says why the figures of a route may not be what was meant: its source or its target never existed, or descriptions of servers are
+// not valid.
+func (r *Rehearsal) Warnings(route *Route) []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var all []string
+	if !route.had.source {
+		all = append(all, "no request was sent, for there was no source: "+route.missing.source)
+	} else if !route.had.target {
+		all = append(all, "there was no target: "+route.missing.target)
+	}
+	return append(all, route.invalid...)
+}
+
+// remember notes which ways fail, and which places are left.
+func (route *Route) remember(ways []traffic.Way, at time.Duration) {
+	led, fails := map[string]bool{}, map[failure]bool{}
+	for _, w := range ways {
+		where := w.Where
+		if w.Server != nil {
+			where = w.Server.Name()
+		}
+		led[where] = true
+		if w.Cause != "" && w.Cause != traffic.NoSource {
+			fails[failure{w.Cause, where}] = true
 		}
 	}
-	for where := range present {
-		if route.failing[where] == nil && len(route.failing) < maxEnds {
-			route.failing[where] = &failing{}
+	for where := range led {
+		if _, ok := route.left[where]; ok || len(route.left) < maxEnds {
+			route.left[where] = nil
 		}
 	}
-	for where, f := range route.failing {
-		switch {
-		case present[where]:
-			f.until = nil
-		case f.until == nil:
-			f.until = &at
+	for where, left := range route.left {
+		if left == nil && !led[where] {
+			route.left[where] = &at
+		}
+	}
+	for f := range fails {
+		switch s := route.failing[f]; {
+		case s == nil && len(route.failing) < maxEnds:
+			route.failing[f] = &span{since: at, times: 1}
+		case s != nil && s.until != nil:
+			s.until = nil
+			s.times++
+		}
+	}
+	for f, s := range route.failing {
+		if s.until == nil && !fails[f] {
+			s.until = &at
 		}
 	}
 }
@@ -182,8 +263,8 @@ type Event struct {
 	Text string
 }
 
-// Because says what led to the failures of a route at a place, in the order of time.
-func (r *Rehearsal) Because(route *Route, where string) []Event {
+// Because says what led to the failures of a route for a cause at a place, in the order of time.
+func (r *Rehearsal) Because(route *Route, cause traffic.Cause, where string) []Event {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var list []Event
@@ -192,13 +273,22 @@ func (r *Rehearsal) Because(route *Route, where string) []Event {
 			list = append(list, Event{*at, text})
 		}
 	}
-	if e := r.ends[where]; e != nil {
+	e := r.ends[where]
+	if e != nil {
 		add(e.deleted, "it was deleted")
 		add(e.silent, "its node was down or cut off")
 		add(e.ended, "it ended, or took no more connections")
 	}
-	if f := route.failing[where]; f != nil {
-		add(f.until, "from here on, no connection led there")
+	switch s := route.failing[failure{cause, where}]; {
+	case e != nil && e.ended != nil:
+		add(route.left[where], "from here on, no connection led there")
+	case s != nil:
+		since, until := "from here on, it was so", "until here"
+		if s.times > 1 {
+			since, until = fmt.Sprintf("it was so the first time of %d", s.times), "until here, for the last time"
+		}
+		add(&s.since, since)
+		add(s.until, until)
 	}
 	slices.SortStableFunc(list, func(a, b Event) int { return cmp.Compare(a.At, b.At) })
 	return list

@@ -30,7 +30,8 @@ func (p *pod) Started() time.Time { return began }
 func (p *pod) State() traffic.State {
 	return p.state
 }
-func (p *pod) Deleted() bool { return p.deleted }
+func (p *pod) Invalid() error { return nil }
+func (p *pod) Deleted() bool  { return p.deleted }
 func (p *pod) Profile() traffic.Profile {
 	return traffic.Profile{Service: latency.Constant(50 * time.Millisecond), Queue: -1}
 }
@@ -79,11 +80,54 @@ func TestDeletedPod(t *testing.T) {
 			t.Errorf("%T: %v requests, failures %v", engine, result.Requests, got)
 		}
 		var because []string
-		for _, e := range r.Because(route, "pod web-1") {
+		for _, e := range r.Because(route, traffic.NoRoute, "pod web-1") {
 			because = append(because, fmt.Sprintf("%v %s", e.At, e.Text))
 		}
 		want := []string{"10s it was deleted", "10.05s it ended, or took no more connections", "11s from here on, no connection led there"}
 		if diff := cmp.Diff(want, because); diff != "" {
+			t.Errorf("%T: why (-want +got):\n%s", engine, diff)
+		}
+	}
+}
+
+// The causes that are no end of a pod are explained by when they were so. A source that does not run sends nothing, and the others keep
+// their shares.
+func TestSpansAndSources(t *testing.T) {
+	for _, engine := range []Engine{exact.New(1), flow.New()} {
+		rate, err := arrivals.Constant(100)
+		if err != nil {
+			t.Fatal(err)
+		}
+		web := &pod{name: "web"}
+		serves := traffic.Way{Share: 1, Server: web}
+		ways := []traffic.Way{serves}
+		r := New(engine, began)
+		route, err := r.Begin(t.Context(), began, traffic.Source{Rate: rate, Even: true}, traffic.Client{Timeout: time.Second}, func(context.Context) ([]traffic.Way, error) { return ways, nil })
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, next := range [][]traffic.Way{
+			{{Share: 1, Cause: traffic.Denied, Where: "pod web", After: time.Minute}},
+			{serves},
+			{{Share: 0.25, Cause: traffic.NoSource, Where: "node n is down"}, {Share: 0.75, Server: web}},
+			{{Share: 1, Cause: traffic.NoSource, Where: "node n is down"}},
+			{serves},
+		} {
+			ways = next
+			if err := r.Update(t.Context(), began.Add(time.Duration(i+1)*10*time.Second)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		result := r.Result(route, began.Add(60*time.Second))
+		if n := result.Requests; n < 4740 || n > 4760 {
+			t.Errorf("%T: %v requests, not 4 times 1000 and 750", engine, n)
+		}
+		failures := result.Failures()
+		if len(failures) != 1 || failures[0].First < 10*time.Second || failures[0].Last > 20*time.Second {
+			t.Errorf("%T: failures were not sent from 10 s to 20 s: %+v", engine, failures)
+		}
+		want := []Event{{10 * time.Second, "from here on, it was so"}, {20 * time.Second, "until here"}}
+		if diff := cmp.Diff(want, r.Because(route, traffic.Denied, "pod web")); diff != "" {
 			t.Errorf("%T: why (-want +got):\n%s", engine, diff)
 		}
 	}

@@ -37,7 +37,11 @@ func (s *Shown) runs(name string) bool { return s.RunOf(name) != "" }
 // accepts reports whether a container runs and takes connections: one that finishes what it has at SIGTERM (traffic.Annotation) takes none
 // from then on.
 func (s *Shown) accepts(name string) bool {
-	return s.runs(name) && !(s.Signalled(name) && traffic.ProfileOf(s.Pod, name).Finishes)
+	if !s.Signalled(name) {
+		return s.runs(name)
+	}
+	profile, _ := traffic.ProfileOf(s.Pod, name) // an event says what is wrong with it
+	return !profile.Finishes
 }
 
 // RunOf returns the container ID of the present run; empty if there is none.
