@@ -37,7 +37,7 @@ func TestFates(t *testing.T) {
 		{
 			name: "the server ends with a request", profile: traffic.Profile{Service: spread(t, "80ms")},
 			change: func(e *Engine) { e.End(0) },
-			want:   []string{"8 of 20", "11 refused web-0 1s..2s", "1 reset web-0 950ms..950ms"},
+			want:   []string{"8 of 20", "11 refused web-0 1s..2s", "1 reset web-0 900ms..900ms"},
 		},
 		{
 			name: "the server drains", profile: traffic.Profile{Service: spread(t, "80ms")},
@@ -56,12 +56,12 @@ func TestFates(t *testing.T) {
 			change: func(e *Engine) {
 				e.Point(0, []traffic.Target{{Weight: 1, Cause: traffic.Denied, After: 127 * time.Second}})
 			},
-			want: []string{"9 of 20", "8 dropped by a policy  1.3s..2s"},
+			want: []string{"9 of 20", "8 dropped by a policy  1s..1.7s"},
 		},
 		{
 			name: "the server hangs", profile: quick, client: traffic.Client{Timeout: 300 * time.Millisecond},
 			change: func(e *Engine) { e.Hang(0, true) },
-			want:   []string{"9 of 20", "8 timed out web-0 1.3s..2s"},
+			want:   []string{"9 of 20", "8 timed out web-0 1s..1.7s"},
 		},
 		{
 			name: "retries reach a server that is back", profile: quick, client: traffic.Client{Retries: 3, Backoff: 200 * time.Millisecond},
