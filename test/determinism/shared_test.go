@@ -67,7 +67,7 @@ func compareShared(t *testing.T, course step) {
 			t.Error(err)
 		}
 	}()
-	decoded, endDecoded := observe(ctx, t, cluster)
+	decoded, endDecoded := observe(ctx, t, cluster, informers.WithoutManagedFields()) // references have none
 	defer endDecoded()
 	shared, endShared := observe(ctx, t, cluster, informers.ByReference())
 	defer endShared()
