@@ -11,11 +11,11 @@ import (
 	"net/url"
 	"sync"
 
-	"k8s.io/apimachinery/pkg/util/httpstream"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/client-go/util/cert"
+	"k8s.io/streaming/pkg/httpstream"
 
 	"minikcm.dev/minikcm"
 	"minikcm.dev/minikcm/internal/auth"
