@@ -52,7 +52,6 @@ type Write struct {
 type Log struct {
 	mu        sync.Mutex
 	ring      ring
-	total     int64
 	observers map[int]func(*Write)
 	objects   map[int]ObjectObserver
 	nextID    int
@@ -93,7 +92,6 @@ func (l *Log) Add(w Write, old, obj runtime.Object) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.ring.add(&w)
-	l.total++
 	if len(l.observers)+len(l.objects) > 0 {
 		l.show(w, old, obj)
 	}
@@ -152,7 +150,7 @@ func (l *Log) Writes(match func(*Write) bool) []Write {
 	defer l.mu.Unlock()
 	var out []Write
 	var w Write
-	for i := range l.ring.count {
+	for i := range l.ring.count() {
 		if w = l.ring.at(i).write(); match == nil || match(&w) {
 			out = append(out, w)
 		}
@@ -187,7 +185,7 @@ func (l *Log) Since(revision int64, match func(*Write) bool) []Write {
 func (l *Log) Size() (writes int, bytes int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.ring.count, l.ring.bytes
+	return l.ring.count(), l.ring.bytes
 }
 
 // Capacity returns how many writes the log keeps.
@@ -197,5 +195,5 @@ func (l *Log) Capacity() int { return l.ring.capacity }
 func (l *Log) Forgotten() int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.total - int64(l.ring.count)
+	return l.ring.forgotten()
 }

@@ -11,11 +11,11 @@ import (
 
 // ring holds the newest capacity writes, oldest first. It grows by chunks, which are not copied.
 type ring struct {
-	capacity, count int
-	chunks          [][]kept
-	oldest          int   // once the ring is full
-	bytes           int64 // estimated
-	origins         map[origin]*origin
+	capacity int
+	total    int64 // of all writes that were added
+	chunks   [][]kept
+	bytes    int64 // estimated
+	origins  map[origin]*origin
 }
 
 const (
@@ -45,27 +45,31 @@ type origin struct {
 	effect                 Effect
 }
 
+func (r *ring) count() int { return int(min(r.total, int64(r.capacity))) }
+
+// forgotten returns how many writes were replaced by later ones.
+func (r *ring) forgotten() int64 { return max(0, r.total-int64(r.capacity)) }
+
 func (r *ring) at(i int) *kept {
-	i = (r.oldest + i) % r.count
-	return &r.chunks[i/chunkSize][i%chunkSize]
+	place := int((r.forgotten() + int64(i)) % int64(r.capacity))
+	return &r.chunks[place/chunkSize][place%chunkSize]
 }
 
 func (r *ring) add(w *Write) {
 	k := kept{w.Revision, w.Time, r.originOf(w), w.Name, w.UID, w.Causes, w.Controller, w.Changes}
 	r.bytes += k.size()
-	if r.count == r.capacity {
+	if r.count() == r.capacity {
 		oldest := r.at(0)
 		r.bytes -= oldest.size()
 		*oldest = k
-		r.oldest = (r.oldest + 1) % r.count
-		return
+	} else {
+		if r.total%chunkSize == 0 {
+			r.chunks = append(r.chunks, nil)
+		}
+		last := &r.chunks[len(r.chunks)-1]
+		*last = append(*last, k)
 	}
-	if r.count%chunkSize == 0 {
-		r.chunks = append(r.chunks, nil)
-	}
-	last := &r.chunks[len(r.chunks)-1]
-	*last = append(*last, k)
-	r.count++
+	r.total++
 }
 
 func (r *ring) originOf(w *Write) *origin {
