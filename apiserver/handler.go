@@ -57,8 +57,8 @@ func (s *Server) newHandler() http.Handler {
 func (s *Server) pastRouter(router http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		usual := r.URL.RawPath == "" && strings.HasPrefix(r.URL.Path, "/api") && !strings.Contains(r.URL.Path, "//")
-		if _, ok := request.InfoFrom(r.Context()); usual && ok && !s.aggregator.Serves(r) {
-			s.serveResource(w, r)
+		if info, ok := request.InfoFrom(r.Context()); usual && ok && !s.aggregator.Serves(r) {
+			s.serveInfo(w, r, info)
 			return
 		}
 		router.ServeHTTP(w, r)

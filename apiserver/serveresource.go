@@ -27,6 +27,11 @@ func (s *Server) serveResource(w http.ResponseWriter, r *http.Request) {
 		s.noSuchResource(w, r, mux.Vars(r)["group"])
 		return
 	}
+	s.serveInfo(w, r, info)
+}
+
+// serveInfo serves a request for a resource, an object or a subresource.
+func (s *Server) serveInfo(w http.ResponseWriter, r *http.Request, info request.Info) {
 	r, err := fenced(r)
 	if err != nil {
 		response.Error(w, r, err)

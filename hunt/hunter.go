@@ -193,12 +193,12 @@ func (h *hunter) hunt() {
 			h.progressed(p)
 		}
 	})
+	h.left = len(singles)
 	for _, o := range outcomes[:min(len(outcomes), len(singles))] {
-		if o == nil {
-			h.left++
+		if o != nil {
+			h.left--
 		}
 	}
-	h.left += max(0, len(singles)-len(outcomes))
 	for i, o := range outcomes { // in the order of the plan, so that one seed finds the same
 		if o != nil {
 			h.add(o, verdicts[i])

@@ -280,7 +280,7 @@ func (f *huntFlags) print(out io.Writer, report *hunt.Report) error {
 		fmt.Fprintf(&b, "no finding, since it did not come back: %s\n", found.Story)
 	}
 	fmt.Fprintf(&b, "%s of the operator, %s (in %d of them the write did not occur), %s\n", counted(report.Points, "write"), counted(report.Tried, "disturbed run"), report.Unmet, counted(len(report.Findings), "finding"))
-	if report.Left > 0 && len(f.Replay) == 0 {
+	if report.Left > 0 {
 		fmt.Fprintf(&b, "not tried, for lack of time (--budget) or runs (--trials): %s\n", counted(report.Left, "disturbance"))
 	}
 	_, err := io.WriteString(out, b.String())
