@@ -52,7 +52,8 @@ func (c *course) loseNodeLater(d *Disturbance) {
 	})
 }
 
-// busiestNode returns the node with most pods of the operator. Nodes with pods that do not start again, as those of Jobs, are none.
+// busiestNode returns the node that runs most pods of the operator. It leaves out nodes that run pods without restartPolicy Always, such as
+// pods of Jobs: a crash of the node would end these for good.
 func (c *course) busiestNode(ctx context.Context) (string, error) {
 	client, err := kubernetes.NewForConfig(c.cluster.Config())
 	if err != nil {

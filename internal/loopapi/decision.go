@@ -19,7 +19,7 @@ import (
 // scheme has the kinds whose resources are named.
 var scheme = clientscheme.Scheme
 
-// Decision is what a reconcile has decided, and the numbers that it was decided on.
+// Decision says what a reconcile decided, and by which numbers.
 type Decision struct {
 	// Owner is the name of the object that is reconciled, with its kind where no numbers are known.
 	Owner string `json:"owner"`

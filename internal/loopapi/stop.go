@@ -34,7 +34,7 @@ type Stop struct {
 	// Event is Added, Updated or Deleted, Verb the verb of the write.
 	Event string `json:"event,omitempty"`
 	Verb  string `json:"verb,omitempty"`
-	// Decision is what a reconcile has decided; of a write, the numbers that it was decided on.
+	// Decision says what a reconcile decided; of a write, by which numbers.
 	Decision *Decision `json:"decision,omitempty"`
 	// Reads are the objects that the reconcile read from its caches, at their revisions.
 	Reads []Read `json:"reads,omitempty"`

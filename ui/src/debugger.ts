@@ -12,7 +12,7 @@ export interface Read {
   name?: string;
   revision?: string;
 }
-/** Decision is what a reconcile has decided; of a write, the numbers that it was decided on. */
+/** Decision says what a reconcile decided; of a write, by which numbers. */
 export interface Decision {
   owner: string;
   /** counts is what wants and has count: pod, or replica. */

@@ -14,7 +14,7 @@ const (
 	StatefulSet = "statefulset"
 )
 
-// Workload is what decides about the remedies for a workload.
+// Workload describes a workload, as far as the choice of its remedies depends on it.
 type Workload struct {
 	Kind, Namespace, Name string
 	Replicas              int
